@@ -55,12 +55,12 @@ impl Brackets {
 
 /// A tag of HTML.
 pub(crate) struct Tag<'t> {
-    /// Its name, in small letters.
+    /// Its name, in lower case.
     pub(crate) name: String,
     pub(crate) is_closing: bool,
     /// The text between its name and its `>`.
     pub(crate) inside: &'t str,
-    /// Its attributes and their values, in small letters.
+    /// Its attributes and their values, in lower case.
     pub(crate) attributes: Vec<(String, String)>,
     /// Its length in bytes.
     pub(crate) length: usize,
@@ -195,7 +195,7 @@ fn link(text: &str, at: usize, brackets: &Brackets) -> Option<(usize, Seen)> {
     is_link.then_some((1, Seen::Link { words: words - at - 1, close: target.len() + 3 }))
 }
 
-/// Whether a backslash only keeps the sign behind it from being a mark.
+/// Whether a backslash only escapes the following character.
 fn escaped(text: &str) -> bool {
     text[1..].starts_with([
         '*', '_', '`', '%', '$', '#', '~', '&', '|', '<', '>', '[', ']', '+', '-', '.', '!',

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The most words of a quote that are sought.
+/// The maximum number of words of a quote that are searched for.
 const MOST_WORDS: usize = 60;
 /// Words with more occurrences are ignored.
 const MOST_PLACES: usize = 400;
@@ -81,7 +81,7 @@ impl WordIndex {
         let (mut first, mut last) = (None, (part.start, 0));
         for at in part {
             let word = &self.words[at].0;
-            // A word that is left out or put in shifts those behind it by a few.
+            // A missing or inserted word shifts the following ones by a few positions.
             let mut near = wanted.iter().enumerate().skip(next).take(SHIFTED);
             let Some((found, _)) = near.find(|(_, one)| *one == word) else { continue };
             count += 1;

@@ -38,7 +38,7 @@ impl<'t> SearchedText<'t> {
         self.lines.get_or_init(|| TableLines::of(self.text))
     }
 
-    /// Every place of `quote` beside the others; a run of white space matches any other, so that a quote may cross
+    /// Every place of `quote` next to the others; a run of white space matches any other, so that a quote may cross
     /// lines. Where the text has it in no such place, other quotation marks and dashes and the marks of emphasis make
     /// no difference.
     pub fn of_quote(&self, quote: &str) -> Vec<Range<usize>> {
@@ -137,7 +137,7 @@ impl<'t> SearchedText<'t> {
         found.into_iter().find(|table| table.count() == most)
     }
 
-    /// The rows of a printed table behind a head whose table lost its lines.
+    /// The rows of a printed table after a head whose table lost its lines.
     fn placed_behind(&self, head: Vec<Range<usize>>, printed: &PrintedTable) -> PlacedTable {
         let cells = printed.rows.iter().flatten().map(|cell| cell.text.len() + 1);
         // Some rows may be left out, and no page is between a head and its rows.

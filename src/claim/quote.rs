@@ -31,7 +31,7 @@ pub struct QuoteItem {
     pub span: Range<usize>,
     /// Its kind.
     pub kind: ItemKind,
-    /// Which end of a range it is: of `1.687–1.724`, of "between 1.70 and 1.71".
+    /// The end of a range that it is: of `1.687–1.724`, of "between 1.70 and 1.71".
     pub range_end: Option<RangeEnd>,
     /// Whether its characters have more than one reading: right-to-left text, a decimal comma, the argument of a root.
     pub is_unclear: bool,
@@ -51,7 +51,7 @@ pub enum RangeEnd {
 pub enum ItemKind {
     /// A number.
     Number(Printed),
-    /// The number behind `±`.
+    /// The number after `±`.
     Spread(Printed),
     /// A day, with or without a time, in figures: `2026-01-09`.
     Date(String),
@@ -97,12 +97,12 @@ const NEAR: usize = 400;
 /// No measured number has more digits, and parsing one is slow.
 const MOST_DIGITS: usize = 1_000;
 
-/// The words before a place, as far as they matter to it.
+/// The words before a position, as far as they are relevant to it.
 fn before(text: &str, at: usize) -> &str {
     last_bytes(&text[..at], NEAR)
 }
 
-/// The words behind a place, as far as they matter to it.
+/// The words after a position, as far as they are relevant to it.
 fn behind(text: &str, at: usize) -> &str {
     first_bytes(&text[at..], NEAR)
 }
@@ -146,7 +146,7 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
     found.into_iter().map(|found| found.item).collect()
 }
 
-/// An item with how its number is written.
+/// An item with the format of its number.
 struct Found {
     item: QuoteItem,
     written: Option<Written>,
@@ -195,7 +195,7 @@ pub fn is_struck(text: &str, at: usize) -> bool {
             opened > closed
         }
     };
-    // Most paragraphs have no mark at all, and one sign is sought faster than several.
+    // Most paragraphs have no mark at all, and searching for one character is faster than for several.
     ['~', '<', '\\'].iter().any(|mark| paragraph.contains(*mark))
         && words().pairs("strike").any(strikes)
 }
@@ -224,7 +224,7 @@ fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if times && word.len() > 1 && text[end..].starts_with('.') && starts_with_digit(text, end + 1) {
         return at + 1;
     }
-    // `v0.1` goes on behind its dot; a sentence does not.
+    // `v0.1` continues after its dot; a sentence does not.
     let is_name = word.contains(|c: char| c.is_ascii_digit());
     if is_name { name_end(text, end) } else { end }
 }
@@ -267,7 +267,7 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     end
 }
 
-/// A number whose thousands points part, `329.280.000`: whole, and unclear to an English reader.
+/// A number with dots between its groups, `329.280.000`: whole, and unclear to an English reader.
 fn parted_by_points(text: &str, at: usize) -> Option<Found> {
     let length = run(&text[at..], |c| c.is_ascii_digit() || c == '.');
     let token = text[at..at + length].trim_end_matches('.');
@@ -284,7 +284,7 @@ fn parted_by_points(text: &str, at: usize) -> Option<Found> {
     (!is_inside).then_some(number)
 }
 
-/// Reads a number with its spread: `4.5 ± 0.2%` shares its unit, `1.702(13)` its last digits.
+/// Reads a number with its uncertainty: `4.5 ± 0.2%` shares its unit, `1.702(13)` its last digits.
 fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usize> {
     if let Some(spread) = main.in_last_digits(text) {
         let end = spread.span.end + 1;
@@ -376,7 +376,7 @@ impl Joint {
             "/" => (true, false),
             "and" if is_between => (true, true),
             "and" | "or" => (respectively, false),
-            // The ends of `[21.0, 31.8%]` have units of their own.
+            // The ends of `[21.0, 31.8%]` have their own units.
             "," if is_bracket => (false, true),
             "," | ", and" | ", or" | "vs." | "vs" | "versus" | "against" | "→" | "->" => {
                 (false, false)
@@ -422,7 +422,7 @@ pub fn may_lack_its_unit(item: &mut QuoteItem) {
 /// The item with its numbers in a unit from elsewhere, such as the column head.
 pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     let (ItemKind::Number(printed) | ItemKind::Spread(printed)) = &mut item.kind else { return };
-    // A suffix or a unit of its own is nearer.
+    // Its own suffix or unit takes precedence.
     let has_own = printed.unit() != Unit::Plain
         || printed.text().contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E' | 'x'));
     if has_own {
@@ -432,7 +432,7 @@ pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     item.other = Some(std::mem::replace(printed, other));
 }
 
-/// A number in a unit that is not printed beside it.
+/// A number in a unit that is not printed next to it.
 fn in_other_unit(printed: &Printed, factor: &BigRational, unit: Unit) -> Printed {
     printed.clone().times(factor).in_unit(unit).shown_as(printed.text())
 }
@@ -447,7 +447,7 @@ fn ends_a_range(text: &str, at: usize, second: &Written, last: Option<&Found>) -
     })
 }
 
-/// Whether the digits at `at` go on a name: `bf16`, `MoE-64`, `#420`, `v0.1`.
+/// Whether the digits at `at` continue a name: `bf16`, `MoE-64`, `#420`, `v0.1`.
 fn belongs_to_a_name(text: &str, at: usize) -> bool {
     let before = &text[..at];
     let command = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -500,7 +500,7 @@ fn is_a_list_mark(before: &str, rest: &str) -> bool {
     starts && rest.strip_prefix(['.', ')']).is_some_and(|rest| rest.starts_with(' '))
 }
 
-/// Whether a text begins with a word, in small letters or not.
+/// Whether a text begins with a word, ignoring case.
 fn begins_with(text: &str, word: &str) -> bool {
     text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
@@ -535,7 +535,7 @@ fn starts_with_digit(text: &str, at: usize) -> bool {
     text.get(at..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The length in bytes of the characters at the start that fit.
+/// The length in bytes of the matching characters at the start.
 fn run(text: &str, fits: impl Fn(char) -> bool) -> usize {
     text.find(|c| !fits(c)).unwrap_or(text.len())
 }

@@ -37,7 +37,7 @@ const ALTERNATIVE: &str = "the alternative text of an image";
 const FOLDED: &str = "folded by `<details>`, read as text";
 const NOTE: &str = "a footnote without a reference";
 
-/// The most bytes of the words of a link with a label.
+/// The maximum number of bytes of the words of a link with a label.
 const LONGEST_WORDS: usize = 1000;
 
 impl Markup {
@@ -250,14 +250,14 @@ struct Scan<'t> {
     /// The information found in this pass.
     found: Page,
     hidden: Vec<Range<usize>>,
-    /// Which of that is more than marks.
+    /// The hidden parts that are more than marks.
     parts: Vec<HiddenPart>,
     groups: Groups,
     /// The referenced footnotes of the page, if they are known.
     reached: Option<BTreeSet<&'t str>>,
     /// The note that the lines belong to.
     note: Option<String>,
-    /// The elements that are open and have a ground of their own, each with the elements of its name inside it.
+    /// The open elements with their own background, each with the number of open elements of its name inside it.
     grounds: Vec<(String, usize)>,
     /// The starts of the open folded elements.
     folded: Vec<usize>,
@@ -321,7 +321,7 @@ impl<'t> Scan<'t> {
         self.parts.extend(start.map(|start| HiddenPart { span: start..end, what: FOLDED }));
     }
 
-    /// Behind the marks `>` that a line of a quotation begins with.
+    /// After the marks `>` that a line of a quotation begins with.
     fn quotation(&mut self, at: usize) -> usize {
         let line = &self.text[at..];
         let bare = line.trim_start_matches(' ');
@@ -387,7 +387,7 @@ impl<'t> Scan<'t> {
         self.in_list = is_item || self.in_list && indent > 0;
         let may_open = indent < 4 || self.in_list;
         if may_open && let Some(end) = fenced(self.text, at, bare, is_quotation) {
-            // A fence of formulas is set, and no code.
+            // A fence of formulas is typeset, not code.
             let is_set = bare.trim_start_matches(['`', '~']).trim_start().starts_with("math");
             let mut next = at;
             while let Some(found) = self.text[next..end].find('\\').filter(|_| is_set) {
@@ -438,7 +438,7 @@ impl<'t> Scan<'t> {
         Some(self.hide_part(at..end, NOTE))
     }
 
-    /// Notes that `[^1]` points to a note.
+    /// Records that the text refers to a footnote with `[^1]`.
     fn point(&mut self, at: usize) {
         let close = self.closed.close(at).filter(|close| close - at < LONGEST_WORDS);
         let inside = close.and_then(|close| self.text.get(at + 1..close));
@@ -456,7 +456,7 @@ impl<'t> Scan<'t> {
         Some(self.hide_part(unseen, UNPRINTED))
     }
 
-    /// The words in the place of an image: `![words](address)`.
+    /// The alternative text of an image: `![words](address)`.
     fn image(&mut self, at: usize) -> Option<usize> {
         let close = self.closed.close(at + 1)?;
         let behind = self.text.as_bytes().get(close + 1)?;
@@ -507,7 +507,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The address of a link, or its label, behind its words.
+    /// The address of a link, or its label, after its words.
     fn behind_words(&mut self, at: usize) -> usize {
         let Some(close) = self.closed.close(at) else { return at };
         let inside = &self.text[at + 1..close];
@@ -655,7 +655,7 @@ fn is_hiding(tag: &Tag<'_>, styles: &StyleSheet, is_on_ground: bool) -> bool {
         || styles.hides(tag, is_on_ground)
 }
 
-/// Behind the tag that closes an element, or the end of the text.
+/// After the tag that closes an element, or the end of the text.
 fn close_of(text: &str, start: usize, name: &str) -> usize {
     let (mut at, mut depth) = (start, 1usize);
     while let Some(next) = text[at..].find('<') {
@@ -702,7 +702,7 @@ fn fenced(text: &str, at: usize, line: &str, is_quotation: bool) -> Option<usize
     Some(text.len())
 }
 
-/// Whether a text is an address, with a title behind it or without one.
+/// Whether a text is an address, with a title after it or without one.
 fn is_address(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let target = words.next().unwrap_or_default();

@@ -31,7 +31,7 @@ impl PlainSpelling {
         // The ends of the words of links, and the extent of the marks there.
         let mut closes: Vec<Range<usize>> = Vec::new();
         let brackets = Brackets::of(text);
-        // Behind these marks of emphasis it was looked once: they are all left out, or none.
+        // The end of a run of emphasis marks that was inspected: either all of its marks are removed or none.
         let mut kept_until = 0;
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
@@ -137,7 +137,7 @@ impl PlainSpelling {
     }
 }
 
-/// Whether two texts are one when their spelling does not count.
+/// Whether two texts are equal after normalization.
 pub fn same(a: &str, b: &str) -> bool {
     a == b || PlainSpelling::of(a).text.trim() == PlainSpelling::of(b).text.trim()
 }

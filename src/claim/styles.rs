@@ -77,7 +77,7 @@ impl StyleSheet {
         hide(&all) || is_white && !is_on_ground && !grounds(&all)
     }
 
-    /// Whether an element has a ground of its own that is not white.
+    /// Whether an element has its own background that is not white.
     pub(crate) fn has_ground(&self, tag: &Tag<'_>) -> bool {
         let is_colored = |(name, value): &(String, String)| name == "bgcolor" && !is_white(value);
         tag.attributes.iter().any(is_colored) || grounds(&self.declarations(tag))
@@ -119,7 +119,7 @@ fn declarations(css: &str) -> impl Iterator<Item = (String, String)> + '_ {
     })
 }
 
-/// The number that a length or a share begins with.
+/// The number at the start of a length or percentage.
 pub(crate) fn amount(value: &str) -> Option<f64> {
     value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').trim().parse().ok()
 }

@@ -49,7 +49,7 @@ impl PrintedTable {
 #[derive(Debug)]
 pub struct NamedTable {
     table: PrintedTable,
-    /// The lines by their first cells, as they are read.
+    /// The lines by their normalized first cells.
     by_first: HashMap<String, Vec<usize>>,
     /// The lines with an empty first cell, by the cell above that they belong to.
     by_group: HashMap<String, Vec<usize>>,
@@ -102,7 +102,7 @@ impl NamedTable {
             let mut found = lines.iter().filter(fits);
             found.next().filter(|_| found.next().is_none()).map(|(index, _)| *index)
         };
-        // A name that is spelled so goes before one that is only read so.
+        // A name with the exact spelling takes precedence over one that only matches after normalization.
         only(|cell, part| cell == part).or_else(|| only(spelling::same))
     }
 
@@ -135,7 +135,7 @@ pub struct TableLine {
 #[derive(Debug)]
 struct TableBlock {
     lines: Vec<TableLine>,
-    /// Whether it is marked up, so that cells over several columns or rows shift others.
+    /// Whether it is HTML or TeX, in which cells over several columns or rows shift others.
     is_marked_up: bool,
 }
 
@@ -187,7 +187,7 @@ impl<'l> TableBelow<'l> {
 #[derive(Debug)]
 pub struct TableLines {
     blocks: Vec<TableBlock>,
-    /// The block and the place in it of each line, by its cells as they are read.
+    /// The block and position of each line, by its normalized cells.
     by_cells: HashMap<String, Vec<(usize, usize)>>,
 }
 
@@ -219,7 +219,7 @@ impl TableLines {
         Self { blocks, by_cells }
     }
 
-    /// The lines with these cells, however their signs are spelled.
+    /// The lines with these cells, after normalization.
     pub fn same_as(&self, row: &[PrintedCell]) -> impl Iterator<Item = &TableLine> {
         let placed = self.places(row).filter(|place| !place.block().is_marked_up);
         placed.map(|place| &place.block().lines[place.at])
@@ -237,7 +237,7 @@ impl TableLines {
         let is_spelled_so =
             |table: &TableBelow| std::iter::zip(table.head(), head).all(|(a, b)| a.text == b.text);
         let mut found: Vec<_> = self.tables(head).take(MOST_HEADS).collect();
-        // A head that is spelled so goes before one that is only read so.
+        // A head with the exact spelling takes precedence over one that only matches after normalization.
         if found.iter().any(is_spelled_so) {
             found.retain(is_spelled_so);
         }
@@ -247,13 +247,13 @@ impl TableLines {
         }
     }
 
-    /// Every table whose head has these cells, however their signs are spelled.
+    /// All tables whose head has these cells, after normalization.
     pub fn tables(&self, head: &[PrintedCell]) -> impl Iterator<Item = TableBelow<'_>> {
         self.places(head).filter(|table| table.rows().next().is_some())
     }
 }
 
-/// The cells of a line as they are read, by which lines that may be the same are found.
+/// The normalized cells of a line, by which equal lines are found.
 pub(crate) fn key(row: &[PrintedCell]) -> String {
     let mut key = String::new();
     for cell in row {
@@ -332,7 +332,7 @@ pub fn column(head: &[PrintedCell], label: &str) -> Option<usize> {
     let numbered =
         label.rsplit_once(" #").and_then(|(text, number)| Some((text, number.parse().ok()?)));
     let (text, number): (&str, usize) = numbered.unwrap_or((label, 1));
-    // A head that is spelled so goes before one that is only read so.
+    // A head with the exact spelling takes precedence over one that only matches after normalization.
     let as_spelled = head.iter().any(|cell| cell.text == text);
     let fits = |cell: &PrintedCell| match as_spelled {
         true => cell.text == text,
@@ -340,11 +340,11 @@ pub fn column(head: &[PrintedCell], label: &str) -> Option<usize> {
     };
     let mut named = head.iter().enumerate().filter(|(_, cell)| fits(cell));
     let found = named.nth(number.checked_sub(1)?)?.0;
-    // Without a number the text must name one column.
+    // Without a number, the text must match exactly one column.
     (numbered.is_some() || named.next().is_none()).then_some(found)
 }
 
-/// Whether two lines have the same cells, however their signs are spelled.
+/// Whether two lines have the same cells, after normalization.
 pub fn same(a: &[PrintedCell], b: &[PrintedCell]) -> bool {
     a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| spelling::same(&a.text, &b.text))
 }
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!((of("short | a"), of("short | b")), (Some(0), Some(1)));
         assert_eq!((of("long | a"), of("long|b"), of("long")), (Some(2), Some(3), Some(2)));
         assert_eq!((of("short | c"), of(""), of("b"), of("| b")), (None, None, None, None));
-        // Two lines of one name have none.
+        // Two lines with the same name are ambiguous.
         let table = PrintedTable::parse("| a | b |\n| s | x |\n| | y |\n| | y |").unwrap();
         assert_eq!(NamedTable::of(table).row("s | y"), None);
     }

@@ -13,7 +13,7 @@ use crate::words::words;
 /// The largest unreadable font size in points, and the largest unreadable scale factor.
 const SMALLEST: f64 = 1.0;
 const SMALLEST_SHARE: f64 = 0.05;
-/// The most bytes of the name of a model of colors with its brackets.
+/// The maximum length of a color model's name in bytes, including its brackets.
 const LONGEST_MODEL: usize = 100;
 /// The distance before white text in which its background may be defined.
 const NEAR: usize = 400;
@@ -78,7 +78,7 @@ impl Groups {
         if !is_unseen {
             return None;
         }
-        // `\fontsize{0}{0}` and `\resizebox{0pt}{!}{words}` are given two measures.
+        // `\fontsize{0}{0}` and `\resizebox{0pt}{!}{words}` have two sizes.
         let has_two = name == "fontsize" || name == "resizebox";
         let given = if has_two { self.argument(text, given.end + 1)? } else { given };
         if holds_on {

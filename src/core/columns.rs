@@ -26,7 +26,7 @@ fn table(of: &str) -> Result<Vec<KnownNames>, Error> {
     rows.collect()
 }
 
-/// `train/Loss` as `train_loss`: small letters, and `_` between words.
+/// `train/Loss` as `train_loss`: lower case, and `_` between words.
 pub fn plain(name: &str) -> String {
     let lower = name.trim_start_matches('_').to_ascii_lowercase();
     lower.replace(['/', '.', '-', ' '], "_")

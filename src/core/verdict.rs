@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 pub enum Verdict {
     /// The evidence contradicts the claim.
     Refuted,
-    /// Evidence is there and cannot decide.
+    /// There is evidence, but it does not decide.
     Inconclusive,
     /// Evidence is missing, or the check was not run.
     Unchecked,

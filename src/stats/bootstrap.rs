@@ -15,9 +15,9 @@ pub const ENUMERATED_TO: usize = 10;
 pub const INFERENCE_FROM: usize = 8;
 /// The allowed number of resamples.
 pub const RESAMPLES: std::ops::RangeInclusive<usize> = 100..=10_000_000;
-/// The most values that are drawn for one distribution: some seconds' work.
+/// The maximum number of values that are drawn for one distribution: some seconds' work.
 const MOST_DRAWS: usize = 1 << 30;
-/// The most combinations of two enumerated lists that are themselves enumerated.
+/// The maximum number of combinations of two enumerated lists that are themselves enumerated.
 const MOST_COMBINATIONS: usize = 1 << 20;
 /// Two means this close, in units of the largest value, are one: their sums only differ by rounding.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
@@ -242,7 +242,7 @@ fn checked_mean(values: &[f64]) -> Result<f64, Refused> {
     mean(values)
 }
 
-/// Refuses fewer or more resamples of `n` values than can be drawn.
+/// Rejects fewer or more resamples of `n` values than can be drawn.
 pub(super) fn check_resamples(found: usize, n: usize) -> Result<(), Refused> {
     let (least, most) = (*RESAMPLES.start(), MOST_DRAWS / n.max(1));
     let most = most.min(*RESAMPLES.end());
@@ -361,7 +361,7 @@ fn inverse(support: &[(f64, u64)], total: u64, p: f64) -> f64 {
     support.last().map_or(f64::NAN, |(value, _)| *value)
 }
 
-/// Two quantiles in order, each interpolated between the values beside its place among all.
+/// Two quantiles in order, each interpolated between the values next to its place among all.
 pub(super) fn interpolated(mut values: Vec<f64>, low: f64, high: f64) -> BootstrapInterval {
     let last = values.len().saturating_sub(1) as f64;
     let (low, high) = (low * last, high * last);
@@ -392,7 +392,7 @@ mod tests {
     fn three_values_have_ten_resamples() {
         let one = Resampled::of(&[1.0, 2.0, 6.0], 1000, 1).unwrap();
         assert_eq!((one.estimate, one.support(), one.resamples()), (3.0, Some(10), 27));
-        // The least mean has probability 1/27, more than a fortieth.
+        // The smallest mean has probability 1/27, more than a fortieth.
         let ends = one.percentile(0.95).unwrap();
         assert_eq!((ends.low, ends.high), (1.0, 6.0));
         // 4 of the 27 resamples have a mean of at most 4/3, and 23 one of at most 13/3.

@@ -8,7 +8,7 @@ use super::distribution::{StudentT, Symmetric};
 use super::noncentral_t::noncentral_t_upper;
 use super::{Refused, Summary, T, one_sample, welch};
 
-/// The most runs that are searched.
+/// The maximum number of runs that are searched.
 pub const MOST_RUNS: usize = 1_000_000;
 
 /// The relative precision of a gap, and the most steps of the search for it.
@@ -102,7 +102,7 @@ impl Goal {
         Ok(root(over, low, high) * standard_error)
     }
 
-    /// The fewest runs of each arm, from two up, that detect `gap`.
+    /// The minimum number of runs of each arm, from two up, that detect `gap`.
     ///
     /// ```
     /// use repro_stats::power::{Design, Goal, Sides};

@@ -7,9 +7,9 @@ use libm::exp;
 use super::distribution::{Normal, Symmetric};
 use super::{Decimals, Refused};
 
-/// The most values of a list, without ties, for which every order is counted: as in R.
+/// The maximum number of values of a list, without ties, for which every order is counted: as in R.
 const MOST_COUNTED: u64 = 50;
-/// The most pairs of values for which the paths of the Kolmogorov-Smirnov test are counted.
+/// The maximum number of pairs of values for which the paths of the Kolmogorov-Smirnov test are counted.
 const MOST_PATHS: u64 = 1_000_000;
 /// The point at which the two series of Kolmogorov's distribution converge equally fast.
 const SERIES_MEET: f64 = 1.18;

@@ -8,7 +8,7 @@ pub enum Refused {
     /// Fewer values than the statistic needs.
     #[error("{} needs at least {needed}", counted(*.found))]
     TooFew {
-        /// The least number of values.
+        /// The required number of values.
         needed: usize,
         /// The number of values.
         found: usize,
@@ -16,7 +16,7 @@ pub enum Refused {
     /// Fewer groups or categories than the test needs.
     #[error("{found} groups; it needs at least {needed}")]
     TooFewGroups {
-        /// The least number of groups.
+        /// The required number of groups.
         needed: usize,
         /// The number of groups.
         found: usize,

@@ -17,17 +17,17 @@ use super::Refused;
 pub const TOLERANCE: f64 = 1e-9;
 /// Below this, digits are lost on the way to zero.
 const SMALLEST: f64 = 1e-300;
-/// The degrees of freedom up to which `statrs` is asked, and the coins.
+/// The degrees of freedom, and the number of coins, up to which `statrs` is used.
 const MOST_FREEDOM: f64 = 2e4;
-/// The fewest degrees of freedom that are asked for.
+/// The smallest number of degrees of freedom for which `statrs` is used.
 const LEAST_FREEDOM: f64 = 1.0;
 /// Below this t²/df, and its like for F, `statrs` rounds t away: it computes df / (df + t²).
 const LEAST_SQUARE: f64 = 1e-9;
-/// The least tail whose quantile is asked for: further out densities vanish.
+/// The smallest tail whose quantile is checked: further out, densities vanish.
 const LEAST_QUANTILE_TAIL: f64 = 1e-100;
 /// The maximum number of items in a table whose probabilities are summed.
 const MOST_ITEMS: u64 = 10_000;
-/// The largest χ² that is asked for: every tail beyond is zero.
+/// The largest χ² that is checked: every tail beyond is zero.
 const MOST_CHI_SQUARED: f64 = 1e6;
 
 /// Ours, if there is no second result or the two agree within [`TOLERANCE`]; otherwise both are rejected.

@@ -19,7 +19,7 @@ const STIRLING: [f64; 7] = [
     -691.0 / 360_360.0,
     1.0 / 156.0,
 ];
-/// The most steps of the continued fraction; it needs about the root of its larger argument.
+/// The maximum number of steps of the continued fraction; it needs about the root of its larger argument.
 const MOST_STEPS: usize = 200_000;
 
 /// The remainder of Stirling's formula for the logarithm of the gamma function: ln Γ(x) - (x - 1/2) ln x + x - ln(2 pi)/2,

@@ -58,7 +58,7 @@ fn positive_quantile(distribution: &(impl Tail + ?Sized), tail: f64) -> f64 {
         } else {
             high = x;
         }
-        // Near the centre the difference is taken before the logarithm: no digits are lost.
+        // Near the center the difference is taken before the logarithm: no digits are lost.
         let step = log1p((found - tail) / tail) / distribution.steepness(x);
         let newton = x * exp(step.min(LONGEST_STEP));
         let next = if newton > low && newton < high {

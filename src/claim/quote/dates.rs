@@ -52,7 +52,7 @@ fn day(word: &str) -> Option<u32> {
     digits.parse().ok().filter(|day| is_day && (1..=31).contains(day))
 }
 
-/// A month by its capitalised name, also "Jan" and "Jan."; its number from 1.
+/// A month by its capitalized name, also "Jan" and "Jan."; its number from 1.
 fn month(word: &str) -> Option<usize> {
     if word.len() < SHORTEST_MONTH || !word.starts_with(|c: char| c.is_ascii_uppercase()) {
         return None;

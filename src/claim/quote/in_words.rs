@@ -26,7 +26,7 @@ struct Amount {
     value: BigRational,
     /// The end of its words.
     end: usize,
-    /// Whether it is a count in full.
+    /// Whether it is an exact count.
     is_exact: bool,
     /// Whether it is a number only before a size or a percentage.
     is_article: bool,
@@ -146,7 +146,7 @@ fn part(text: &str, at: usize, count: &str, end: usize) -> Option<(usize, usize)
     Some((last, bottom + 3))
 }
 
-/// Whether "a third" at the end of a clause is so much of something, and no third one.
+/// Whether "a third" at the end of a clause is a fraction of something instead of an ordinal.
 fn is_said_of_something(before: &str) -> bool {
     let word = before.split_whitespace().last().unwrap_or_default();
     words().is_in("number.before_a_part", &word.to_ascii_lowercase())
@@ -157,7 +157,7 @@ fn size_of(word: &str) -> Option<BigRational> {
     if word == "dozen" { Some(whole(12)) } else { factor_of(word) }
 }
 
-/// The next word behind a space or a dash.
+/// The next word after a space or a dash.
 fn next(text: &str, end: usize) -> Option<(usize, String)> {
     let rest = text[end..].strip_prefix([' ', '-', '\u{a0}'])?;
     let at = text.len() - rest.len();
@@ -174,7 +174,7 @@ fn inexact(text: &str, span: Range<usize>, value: BigRational, unit: Unit) -> Wr
     Written { span, printed, scale: None }
 }
 
-/// A count in one word; "one" is none.
+/// A count in one word, except "one".
 fn small(word: &str) -> Option<usize> {
     if let Some(tens) = words().position("number.tens", word) {
         return Some(10 * (tens + 2));

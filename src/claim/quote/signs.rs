@@ -31,7 +31,7 @@ fn goes_on(number: &str, rest: &str) -> bool {
 /// Whether a number is one side of a comma that may be a decimal one: `1,5`, `1.234,56`, and no list of more.
 fn may_have_a_decimal_comma(text: &str, span: &Range<usize>) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || ",.".contains(c);
-    // Only the neighbourhood is read: a text may be one list of a million numbers.
+    // Only the neighborhood is read: a text may be one list of a million numbers.
     let head = before(text, span.start);
     let start = span.start - (head.len() - head.trim_end_matches(is_part).len());
     let rest = first_bytes(&text[start..], 2 * NEAR);

@@ -12,7 +12,7 @@ use repro_core::decimal::{Printed, Unit};
 use super::{begins_with, is_boundary, run, starts_with_digit, word_end};
 use crate::words::words;
 
-/// A number as it is written.
+/// The format of a number.
 #[derive(Debug, Clone)]
 pub(super) struct Written {
     /// Its position.
@@ -75,7 +75,7 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
 }
 
 impl Written {
-    /// The number as a spread in brackets: `(13)` behind `1.702` is 0.013.
+    /// The number as an uncertainty in brackets: `(13)` after `1.702` is 0.013.
     pub(super) fn in_last_digits(&self, text: &str) -> Option<Written> {
         let at = self.span.end + 1;
         let digits = run(text[self.span.end..].strip_prefix('(')?, |c| c.is_ascii_digit());
@@ -142,7 +142,7 @@ fn is_free(head: &str) -> bool {
         && !head.trim_end().ends_with('±')
 }
 
-/// Whether a minus with a space behind it is a sign, and no subtraction.
+/// Whether a minus with a space after it is a sign instead of a subtraction.
 fn belongs_to_what_follows(head: &str) -> bool {
     let head = head.trim_end();
     let word = head.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
@@ -176,7 +176,7 @@ fn mantissa_end(text: &str, at: usize) -> usize {
     end
 }
 
-/// Groups of three digits behind one kind of separator.
+/// Groups of three digits after one kind of separator.
 fn groups_end(text: &str, start: usize, end: usize) -> usize {
     let Some(separator) = words().start_of("sign.separators", &text[end..]) else { return end };
     if end - start > 3 || text[start..].starts_with('0') {
@@ -226,7 +226,7 @@ fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, St
     }
     let base: u32 = text[at..end].parse().ok().filter(|base| (2..10_000).contains(base))?;
     let (length, exponent) = raised(&text[end..])?;
-    // A small digit behind a count may be a note.
+    // A superscript digit after a count may be a footnote.
     let is_power = text[end..].starts_with('^') || matches!(base, 2 | 10);
     match base {
         _ if !is_power => None,
@@ -283,7 +283,7 @@ pub(super) fn factor_of(word: &str) -> Option<BigRational> {
     factor_of_suffix(word).filter(|_| words().is_in("number.sizes", word))
 }
 
-/// The size behind a number, or only a word of it: "329,280 **million**", `1.3B`.
+/// The size after a number, or only a word of it: "329,280 **million**", `1.3B`.
 fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usize, BigRational)> {
     let behind = |at: usize| {
         let last = word_end(text, at);
@@ -294,7 +294,7 @@ fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usi
         return Some((near, factor));
     }
     let (last, word) = behind(word_gap(text, end))?;
-    // "Three millions" are no other number than "three million", and `TFLOP` is one of them.
+    // "Three millions" is the same number as "three million", and `TFLOP` is one of them.
     let word = word.to_ascii_lowercase();
     let is_amount = !is_of_operations(&word) || !only_words && !text[last..].starts_with("/s");
     let word = word.strip_suffix('s').unwrap_or(&word);

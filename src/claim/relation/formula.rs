@@ -54,15 +54,15 @@ enum Builtin {
     Max,
     One(OfOne),
     Mean,
-    /// The standard deviation of the numbers of a list as a sample.
+    /// The sample standard deviation of a list.
     Sd,
     /// The items of the first list that are not in the second.
     Missing,
     /// The number of one bits in a hexadecimal text, among all bits or the first n.
     Ones,
-    /// The standard deviation of all numbers of a list by their mean.
+    /// The population standard deviation of a list divided by its mean.
     Cv,
-    /// The entropy of the shares of counts, in nats.
+    /// The entropy of the normalized counts, in nats.
     Entropy,
     /// The number of zeros in a list.
     Zeros,
@@ -359,7 +359,7 @@ impl Part {
 }
 
 impl Builtin {
-    /// Whether it makes one number of single numbers.
+    /// Whether its value is a single number for single numbers.
     fn is_of_scalars(self) -> bool {
         matches!(self, Self::One(_) | Self::Min | Self::Max)
     }
@@ -532,7 +532,7 @@ fn deviation<Q: RelationNumber>(numbers: &[Q], less: f64) -> Q {
     variance.operate(ArithmeticOperator::Power, Q::of(0.5))
 }
 
-/// The entropy of the shares of counts, in nats.
+/// The entropy of the normalized counts, in nats.
 fn entropy<Q: RelationNumber>(counts: &[Q]) -> Q {
     let sum_of_all = sum(counts);
     let of = |x: &Q| {
@@ -566,7 +566,7 @@ fn related<Q: RelationNumber>(
     }
 }
 
-/// Whether all of them hold; one that does not decides, whatever is unknown of the others.
+/// Whether all of them hold; a single failure decides, even if others are unknown.
 fn of_all<T>(items: impl Iterator<Item = T>, holds: impl Fn(T) -> Option<bool>) -> Option<bool> {
     let mut all = Some(true);
     for item in items {

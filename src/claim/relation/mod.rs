@@ -17,6 +17,6 @@ pub use printed_range::PrintedRange;
 pub enum Weight {
     /// Two of the numbers cannot both be right.
     Contradiction,
-    /// Something is odd, and there are honest ways to it.
+    /// Something is odd, with possible honest explanations.
     Doubt,
 }

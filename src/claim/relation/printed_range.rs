@@ -1,4 +1,4 @@
-//! Printed numbers: all values between two ends, which only grow under arithmetic.
+//! Printed numbers as ranges, which only grow under arithmetic.
 
 use std::fmt;
 
@@ -78,7 +78,7 @@ impl PrintedRange {
         self.operate(ArithmeticOperator::Multiply, Self::of(factor))
     }
 
-    /// With ends that no rounding of the last operation has left inside.
+    /// The range with ends moved outwards by the rounding error of the last operation.
     fn outwards(self) -> Self {
         let is_exact = self.low == self.high && self.low.fract() == 0.0;
         if is_exact { self } else { Self { low: self.low.next_down(), high: self.high.next_up() } }
@@ -213,7 +213,7 @@ impl RelationNumber for PrintedRange {
     }
 }
 
-/// A value that is whole up to some roundings, as that whole number.
+/// A value that is whole up to rounding errors, as a whole number.
 fn nearly(value: f64) -> f64 {
     let whole = value.round();
     if (value - whole).abs() <= 1e-9 * value.abs().max(1.0) { whole } else { value }

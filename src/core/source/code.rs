@@ -142,7 +142,7 @@ pub struct Error(Box<Details>);
 pub struct Details {
     /// The kind of failure.
     pub code: &'static Code,
-    /// Where.
+    /// The place of the failure.
     pub place: Location,
     /// The accepted values.
     pub expected: String,

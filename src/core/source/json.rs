@@ -133,7 +133,7 @@ struct Reader<'a> {
     stopped: Option<Error>,
     /// Whether integers may exceed the exact range of a float.
     takes_large_integers: bool,
-    /// The most values.
+    /// The maximum number of values.
     cap: usize,
 }
 

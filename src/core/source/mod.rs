@@ -26,14 +26,14 @@ pub use data_file::DataFile;
 pub use node::Node;
 pub use pointer::{Pointer, escape, unescape};
 
-/// The most bytes a JSON or TOML document may have (16 MiB): larger evidence is not a document.
+/// The maximum size of a JSON or TOML document in bytes (16 MiB); larger evidence is not a document.
 pub const DOCUMENT_CAP: usize = 16 << 20;
-/// The most values that one document may hold: a value takes several times the memory of its text.
+/// The maximum number of values in one document: a value takes several times the memory of its text.
 pub const VALUE_CAP: usize = 250_000;
 /// The same limit for loosely parsed documents of other programs, few of which are in memory at a time.
 pub const LOOSE_VALUE_CAP: usize = 1_000_000;
-/// About how many bytes of a line are kept as the excerpt of a place: a line may be a whole document, and every
-/// number on it has a place.
+/// The approximate number of bytes of a line that are kept as an excerpt: a line may be a whole document with a place for
+/// every number.
 const EXCERPT: usize = 2_000;
 /// The number of bytes that are counted again for each column.
 const STRETCH: usize = 256;
@@ -64,8 +64,8 @@ codes! {
 pub struct Source {
     name: String,
     text: String,
-    /// The offset at which each line begins, found when the first place is asked for. A text may be all line
-    /// feeds, so the offsets are as small as [`DOCUMENT_CAP`] lets them be.
+    /// The starting offset of each line, computed on first use. A text may consist of line feeds, so the offsets are as
+    /// small as [`DOCUMENT_CAP`] allows.
     lines: OnceLock<Vec<u32>>,
     /// The number of characters before each block of [`STRETCH`] bytes: a text may consist of one line.
     characters: OnceLock<Vec<u32>>,
@@ -131,7 +131,7 @@ fn bytes_of(cap: usize, file: File, name: &str) -> Result<Vec<u8>, Error> {
         let found = format!("{length} bytes");
         return Err(TOO_LARGE.at(Location::file(name), expected, found));
     }
-    // A pipe has no length, and a file may grow: neither may fill the memory.
+    // A pipe has no length, and a file may grow; neither may exhaust the memory.
     let mut bytes = Vec::new();
     let mut read = file.take(cap as u64 + 1);
     read.read_to_end(&mut bytes).map_err(|error| unreadable(name, &error))?;
@@ -197,7 +197,7 @@ impl Source {
         Self::without_mark(name, bytes)
     }
 
-    /// Takes the bytes of a file of others, without a byte order mark.
+    /// Takes the bytes of another program's file, without a byte order mark.
     pub fn without_mark(name: impl Into<String>, mut bytes: Vec<u8>) -> Result<Self, Error> {
         if bytes.starts_with(MARK) {
             bytes.drain(..MARK.len());
@@ -298,7 +298,7 @@ fn not_utf8(name: String, bytes: &[u8], at: usize) -> Error {
     NOT_UTF8.at(place, "UTF-8", format!("the byte 0x{byte:02X}, which does not start a character"))
 }
 
-/// The greatest character boundary at or below `offset`.
+/// The largest character boundary at or below `offset`.
 fn floor_boundary(text: &str, offset: usize) -> usize {
     let mut at = offset.min(text.len());
     while !text.is_char_boundary(at) {
@@ -361,7 +361,7 @@ pub struct Member {
 /// A source and the tree read from it.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// The text behind the tree.
+    /// The source of the tree.
     pub source: Arc<Source>,
     /// The tree.
     pub root: Arc<Value>,
@@ -409,7 +409,7 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
-    /// Parses CSV into a list with one table a row, keyed by the header; every cell is a string.
+    /// Parses CSV into a list with one dict per row, keyed by the header; every cell is a string.
     pub fn parse_csv(source: Source) -> Result<Self, Error> {
         let root = csv::parse(&source)?;
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })

@@ -115,7 +115,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Refuses every member that is not in `known`.
+    /// Rejects every member that is not in `known`.
     pub fn only(self, known: &[&str]) -> Result<(), Error> {
         for (key, node) in self.members()? {
             if !known.contains(&key) {

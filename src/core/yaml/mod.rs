@@ -1,4 +1,4 @@
-//! One document of plain YAML as the shared tree, in which every value knows its place.
+//! Parses one document of plain YAML into the shared tree, in which every value has its place.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Refuses a second document.
+    /// Rejects a second document.
     fn end(&mut self) -> Result<(), Error> {
         loop {
             match self.next()? {

@@ -14,15 +14,15 @@ pub const TOLERANCE_PERCENT: i32 = 2;
 /// The comparison of the runs in one quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// All state it, and the same.
+    /// All runs state it, with equal values.
     HeldFixed,
-    /// Two runs state it differently.
+    /// Two runs state different values.
     Differs,
-    /// Some run does not state it, and the others do not disagree.
+    /// Some runs do not state it, and the others agree.
     NotStated,
 }
 
-/// One thing, over all runs.
+/// One quantity, over all runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffRow {
     /// The group of the quantity.
@@ -44,7 +44,7 @@ pub struct DiffRow {
 /// Everything that is compared, the most important first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContractDiff {
-    /// One row for each thing.
+    /// One row per quantity.
     pub rows: Vec<DiffRow>,
 }
 
@@ -72,7 +72,7 @@ impl ContractDiff {
             ((true, order), DiffRow::new(group, name, values, &exactly))
         });
         let mut rows: Vec<_> = derived.chain(stated).collect();
-        // Stable, so fields that no order is known for stay sorted by name.
+        // Stable, so fields without a known order stay sorted by name.
         rows.sort_by_key(|(order, row)| (row.group, *order));
         Self { rows: rows.into_iter().map(|(_, row)| row).collect() }
     }
@@ -119,7 +119,7 @@ impl DiffRow {
         }
     }
 
-    /// The value that all runs share to the last digit.
+    /// The value that all runs have in common, to the last digit.
     pub fn shared(&self) -> Option<&StatedValue> {
         let first = self.values.first()?.as_ref()?;
         self.values.iter().all(|value| value.as_ref() == Some(first)).then_some(first)

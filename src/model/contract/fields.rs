@@ -10,13 +10,13 @@ use repro_core::source::{Error, Kind, Node, Value};
 /// The groups of fields, most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldGroup {
-    /// How the models are made comparable.
+    /// The match between the models.
     Match,
     /// The training length at the compared step.
     Horizon,
     /// Optimizer, rates and schedule.
     Recipe,
-    /// How the numbers were measured.
+    /// The measurement of the numbers.
     Evaluation,
     /// The training data.
     Data,
@@ -61,10 +61,10 @@ pub const BATCH: &str = "batch size";
 pub const LENGTH: &str = "sequence length";
 /// Batches of one validation.
 pub const VALIDATION_STEPS: &str = "validation steps";
-/// Tokens a step, as a receipt states them.
+/// Tokens per step, as in a receipt.
 pub const TOKENS_PER_STEP: &str = "receipt: contract.tokens_per_step";
 
-/// Different tokens of the training data, as a receipt states them.
+/// Unique tokens of the training data, as in a receipt.
 pub const UNIQUE_TOKENS: &str = "receipt: data.unique_tokens";
 
 /// The known fields in the order of reports.
@@ -148,7 +148,7 @@ impl StatedFields {
                 _ => self.config_field(key, key, node)?,
             }
         }
-        // After the top, so that a field of the same name further down does not hide it.
+        // Read after the top level, so that a nested field does not hide one of the same name.
         for (key, table) in nested {
             if TRANSPARENT.contains(&key) {
                 for (inner, node) in table.members()? {

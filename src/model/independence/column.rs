@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-/// The most points of a column that are kept.
+/// The maximum number of points of a column that are kept.
 const MOST_POINTS: usize = 1024;
 /// The number of decimals from which a printed number has no recognizable unit.
 const MOST_DECIMALS: usize = 12;
@@ -13,15 +13,16 @@ const MOST_DECIMALS: usize = 12;
 const FLOAT32: f64 = 1.2e-7;
 /// The largest relative error of a sum or a product in float64.
 const FLOAT64: f64 = 1e-15;
-/// The noise of a column that two seeds at least do not share: runs of one data order share the difficulty of batches.
+/// The minimum noise of a column that two seeds do not share: runs with the same data order share the difficulty of
+/// batches.
 const OWN_NOISE: f64 = 0.1;
-/// The least that losses of two seeds differ by, as a share of them.
+/// The minimum relative difference between the losses of two seeds.
 const SEEDS_DIFFER: f64 = 3e-4;
-/// The fewest values by which a changed column (shifted, scaled) is recognized.
+/// The minimum number of values by which a changed column (shifted, scaled) is recognized.
 const FEWEST_CHANGED: usize = 8;
-/// The share of values that must follow; the others may have been edited.
+/// The fraction of values that must follow a law; the others may have been edited.
 const MOST_FOLLOW: f64 = 0.75;
-/// The most bits that one value counts.
+/// The maximum number of bits that one value counts.
 const MOST_BITS: f64 = 20.0;
 /// The distance of values, relative to the noise of their column, that neither a rule nor a different seed explains.
 const FAR_BELOW_NOISE: f64 = 0.02;
@@ -37,7 +38,7 @@ const NEARLY_HALF: f64 = 1e-3;
 const MARKS: usize = 4;
 /// The maximum shift of a copy, in records.
 const MOST_LAG: usize = 3;
-/// The most records after which a shared start is looked for.
+/// The maximum number of records after which a shared start is looked for.
 const FEWEST_SHARED: usize = 4;
 
 /// A measured number over a run, in the order of its steps.
@@ -46,7 +47,7 @@ pub struct MeasuredColumn {
     points: Vec<(u64, f64)>,
     /// Half of a unit of the last decimal that any of the values has.
     half_unit: f64,
-    /// The standard deviation that neighbours do not explain.
+    /// The standard deviation that neighbors do not explain.
     noise: f64,
 }
 
@@ -110,7 +111,7 @@ impl MeasuredColumn {
         let mut zeros = 0;
         while points.len() > MOST_POINTS {
             zeros += 1;
-            // The golden ratio spreads neighbouring steps evenly (Fibonacci hashing).
+            // The golden ratio spreads neighboring steps evenly (Fibonacci hashing).
             let is_kept =
                 |step: u64| step.wrapping_mul(0x9e37_79b9_7f4a_7c15).leading_zeros() >= zeros;
             points.retain(|(step, _)| is_kept(*step));
@@ -155,7 +156,7 @@ impl MeasuredColumn {
         let half_unit = one.half_unit.max(other.half_unit);
         let found = self.agreement(&Self { noise: noise(&values), points, half_unit })?;
         let is_mean = found.law == Law::Equal && found.has_rule && found.parts.is_none();
-        // The share comes from the values.
+        // The weight is computed from the values.
         let bits = found.bits - MOST_BITS;
         is_mean.then_some((share, ColumnAgreement { bits, ..found }))
     }
@@ -185,7 +186,7 @@ impl MeasuredColumn {
     }
 }
 
-/// The share of one column, by least squares, and the mean of both with it at the steps that all three have.
+/// The weight of one column, by least squares, and the weighted mean of both at the steps that all three have.
 fn mean_through<'p>(
     points: impl Iterator<Item = &'p (u64, f64)>,
     one: &MeasuredColumn,
@@ -196,7 +197,7 @@ fn mean_through<'p>(
         .collect();
     let squares: f64 = all.iter().map(|(_, _, one, other)| (one - other).powi(2)).sum();
     let products: f64 = all.iter().map(|(_, own, one, other)| (own - other) * (one - other)).sum();
-    // A mean of two is rounded, and so is a share: a half is a half.
+    // A weighted mean is rounded, and so is a weight: a half is a half.
     let share = products / squares;
     let share = if (share - 0.5).abs() < NEARLY_HALF { 0.5 } else { share };
     let is_enough = all.len() >= FEWEST_CHANGED && share.is_finite();

@@ -36,7 +36,7 @@ pub struct Kinship {
 /// The relation of two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KinshipKind {
-    /// One run, or one and its start.
+    /// One run, or a run and its start.
     OneRun,
     /// One is the other with its numbers changed by a rule, rounded, moved, or edited in a few places.
     Changed,
@@ -89,7 +89,7 @@ pub fn related(traces: &[&RunTrace]) -> Vec<RelatedRuns> {
     found
 }
 
-/// The run number `at` as a mean of two others: beside the earlier one of them, or before it.
+/// The run number `at` as a mean of two others, at least one of which is earlier.
 fn mean(traces: &[&RunTrace], at: usize) -> Option<RelatedRuns> {
     let own = traces.get(at)?;
     all_pairs(traces.len()).into_iter().filter(|(one, other)| *one != at && *other != at).find_map(
@@ -104,7 +104,7 @@ fn all_pairs(count: usize) -> Vec<(usize, usize)> {
     (0..count).flat_map(|second| (0..second).map(move |first| (first, second))).collect()
 }
 
-/// The pairs that share a mark, each run with the first one of the mark.
+/// The pairs that share a mark, each run paired with the first one of the mark.
 fn met(traces: &[&RunTrace]) -> Vec<(usize, usize)> {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     let mut pairs = std::collections::BTreeSet::new();

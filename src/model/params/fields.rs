@@ -11,7 +11,7 @@ use repro_core::source::{Error, Kind, Location, Node, WRONG_TYPE};
 use super::blocks::{ExpertCounts, Heads};
 use super::{IMPOSSIBLE_SHAPE, LayerSet, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
 
-/// The most layers that are read: beyond every model, and small enough to list.
+/// The maximum number of layers that are read: beyond every model, and small enough to list.
 const LAYER_CAP: u64 = 1 << 16;
 /// The maximum number of experts per layer: a few hundred times that of the largest models.
 const EXPERT_CAP: u64 = 1 << 16;
@@ -232,7 +232,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// Refuses the value of a field.
+    /// Rejects the value of a field.
     pub fn impossible(&self, names: &str, expected: impl Into<String>) -> Error {
         let found = self.find(names).ok().flatten().map_or_else(|| "its default".to_owned(), said);
         IMPOSSIBLE_SHAPE.at(self.place(names), expected, format!("`{names}` = {found}"))
@@ -294,7 +294,7 @@ impl<'a> ConfigFields<'a> {
         self.size_unless_null(names, 0)
     }
 
-    /// Refuses 0.
+    /// Rejects 0.
     pub fn nonzero(&self, names: &str, size: Size) -> Result<Size, Error> {
         if size == Size::ZERO {
             return Err(self.impossible(names, "at least 1"));
@@ -454,7 +454,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// Refuses the value of a field that has a meaning, but none that is counted here.
+    /// Rejects the value of a field that has a meaning, but none that is counted here.
     pub fn unsupported(&self, names: &str, expected: impl Into<String>) -> Error {
         let found = self.find(names).ok().flatten().map_or_else(|| "its default".to_owned(), said);
         UNSUPPORTED.at(self.place(names), expected, found)
@@ -490,7 +490,7 @@ impl<'a> ConfigFields<'a> {
         Err(UNSUPPORTED.at(self.place(name), format!("`{name}` = \"{known}\""), found))
     }
 
-    /// Refuses a number other than `known`.
+    /// Rejects a number other than `known`.
     pub fn exactly(&self, name: &str, known: u64) -> Result<(), Error> {
         if self.count(name, known)? == known.into() {
             return Ok(());

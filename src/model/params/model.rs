@@ -111,7 +111,7 @@ pub struct SeenWeights {
 }
 
 impl SeenWeights {
-    /// The report on them, joined with the config beside the file at `path` if there is one.
+    /// The report on them, joined with the config next to the file at `path` if there is one.
     pub fn counted(self, path: &Path, name: &str) -> ModelCounts {
         let Self { tensors, mut notes, active, is_part } = self;
         notes.extend(tensors.notes());

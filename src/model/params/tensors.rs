@@ -182,7 +182,7 @@ impl TensorList {
         }
     }
 
-    /// Adds a normalisation weight, and its bias if it has one.
+    /// Adds a normalization weight, and its bias if it has one.
     pub fn norm(&mut self, name: &str, width: Size, bias: bool) {
         self.tensor(Part::Norms, &format!("{name}.weight"), &[width]);
         if bias {

@@ -8,7 +8,7 @@ use super::{Arm, BAD_LENGTH};
 use crate::contract::{HorizonRule, Plan, StepRounding};
 use repro_core::source::{Error, Location, Node};
 
-/// The most steps that a run may have.
+/// The maximum number of steps that a run may have.
 const STEP_CAP: u64 = 1 << 32;
 /// The horizons that a study may name.
 const HORIZONS: [HorizonRule; 5] = [

@@ -10,7 +10,7 @@ use super::{BAD_VALUE, NO_TUNING_RESULT, RATE_AT_EDGE};
 use repro_core::decimal::nearest_f64;
 use repro_core::source::{Error, Location, Node};
 
-/// The fewest values that are tried: with fewer, at most one lies between the others.
+/// The minimum number of values that are tried: with fewer, at most one lies between the others.
 const FEWEST: usize = 4;
 
 /// One learning rate that is tried.

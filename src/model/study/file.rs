@@ -29,7 +29,7 @@ pub struct Analysis {
     pub alpha: String,
     /// The tests.
     pub tests: Vec<String>,
-    /// Which tests share their error rate.
+    /// The tests that share their error rate.
     pub families: Vec<String>,
     /// Which runs may be left out.
     pub exclusion: String,

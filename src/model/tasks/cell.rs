@@ -16,7 +16,7 @@ pub struct Cell<'a> {
     pub printed: Printed,
 }
 
-/// Whether shares are written out of one or out of a hundred.
+/// Whether fractions are written out of one or out of a hundred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Out of one.

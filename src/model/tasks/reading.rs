@@ -55,7 +55,7 @@ pub struct Followed<'a> {
     /// If it follows from the tasks in its name under no version: the versions under which it is the mean over all tasks of
     /// the table.
     pub over_all: Vec<usize>,
-    /// Whether it is the mean of the table's own centred column.
+    /// Whether it is the mean of the table's own centered column.
     pub own_column: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A table under one version of the baselines: centred scores and their means.
+//! A table under one version of the baselines: centered scores and their means.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -95,7 +95,7 @@ impl<'a> TableScores<'a> {
         scores::mean(self.of_set(set).map(|task| task.measure(measure)))
     }
 
-    /// CORE, or the mean centred score of the tasks that the table has.
+    /// CORE, or the mean centered score of the tasks that the table has.
     pub fn core(&self, set: TaskSet) -> Interval {
         self.mean(set, Measure::Centered).unwrap_or_else(|| Interval::integer(0))
     }

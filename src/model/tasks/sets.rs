@@ -82,7 +82,7 @@ impl TaskSet<'_> {
 pub enum Measure {
     /// Accuracies.
     Accuracy,
-    /// Centred accuracies.
+    /// Centered accuracies.
     Centered,
 }
 

@@ -16,7 +16,7 @@ pub struct TaskRow<'a> {
     pub task: &'a str,
     /// Its accuracy.
     pub accuracy: Cell<'a>,
-    /// The centred accuracy that the table states.
+    /// The centered accuracy that the table states.
     pub centered: Option<Cell<'a>>,
     /// The baseline that the table states.
     pub baseline: Option<Cell<'a>>,
@@ -265,7 +265,7 @@ impl<'a> TaskTable<'a> {
         Ok(())
     }
 
-    /// The unit of its accuracies: as `declared`, else by their range. Every accuracy must be a share.
+    /// The unit of its accuracies: as `declared`, or else detected from their range. Every accuracy must be a fraction.
     pub fn scale(&self, declared: Option<Scale>, possible: Low) -> Result<Scale, Error> {
         let column = self.rows.iter().map(|row| (&row.accuracy, possible(row.task)));
         let scale = match declared {

@@ -5,7 +5,7 @@ use num_rational::BigRational;
 use super::{Followed, Measure, Scale, TableReading, TableScores, TaskRow};
 use repro_core::decimal::{Interval, format_significant};
 
-/// The most tasks that a sentence names.
+/// The maximum number of tasks that a sentence names.
 const NAMED: usize = 4;
 /// The digits of recomputed numbers in sentences.
 const DIGITS: usize = 7;

@@ -26,7 +26,7 @@ pub enum ErrorBarMeaning {
     Confidence(u16),
     /// 1.96 standard errors, whatever n is.
     NormalConfidence,
-    /// Half the distance from the least to the greatest value.
+    /// Half the distance from the smallest to the largest value.
     HalfRange,
 }
 

@@ -1,4 +1,4 @@
-//! t tests over whole boxes of printed numbers: the least and the greatest p that rounding allows.
+//! t tests over whole boxes of printed numbers: the smallest and largest p that rounding allows.
 
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};

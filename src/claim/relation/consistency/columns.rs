@@ -23,7 +23,7 @@ pub struct Name {
 enum Scope {
     Config,
     Receipt,
-    /// In all rows of a kind, as a list.
+    /// All rows of a kind, as a list.
     All(Over),
     Row(RowShift),
 }
@@ -67,7 +67,7 @@ impl Name {
     }
 }
 
-/// The columns of a bundle that relations have asked for: each name is looked up once in each row.
+/// The columns of a bundle that checks use: each name is looked up once in each row.
 #[derive(Debug)]
 pub struct RelationColumns<'a> {
     rows: Rows<'a>,
@@ -100,7 +100,7 @@ impl View<'_> {
         }
     }
 
-    /// In one row.
+    /// The value in one row.
     pub fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
         match self {
             Self::Constant(term) => term.as_ref().map(LoggedTerm::borrowed),
@@ -171,7 +171,7 @@ impl<'a> RelationColumns<'a> {
         self.rows.find(over)
     }
 
-    /// One of them.
+    /// One of the rows.
     pub fn row(&self, over: Over, at: usize) -> Option<Row<'a>> {
         self.rows.row(over, at)
     }

@@ -1,5 +1,5 @@
 //! Gemma 3n and Gemma 4: Gemma 3 with embeddings of their own for each layer, layers that use the keys and values of one before them, and in
-//! Gemma 3n four streams side by side, in Gemma 4 heads that are wider in layers of full attention and experts beside the dense block.
+//! Gemma 3n four streams side by side, in Gemma 4 heads that are wider in layers of full attention and experts next to the dense block.
 
 use repro_core::source::Error;
 
@@ -285,7 +285,7 @@ impl Block for StreamProjections {
     }
 }
 
-/// A residual of low rank beside attention.
+/// A residual of low rank next to attention.
 #[derive(Debug, Clone, Copy)]
 struct Laurel {
     rank: Size,

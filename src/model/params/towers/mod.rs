@@ -174,7 +174,7 @@ impl Wrapper {
         Self { inert, ..self }
     }
 
-    /// Refuses a config whose two tables disagree over the head: releases of the reference read one or the other of them.
+    /// Rejects a config whose two tables disagree over the head: releases of the reference read one or the other of them.
     fn heads_agree(
         &self,
         root: Node<'_>,
