@@ -38,9 +38,8 @@ impl<'t> SearchedText<'t> {
         self.lines.get_or_init(|| TableLines::of(self.text))
     }
 
-    /// Every place of `quote` next to the others; a run of white space matches any other, so that a quote may cross
-    /// lines. Where the text has it in no such place, other quotation marks and dashes and the marks of emphasis make
-    /// no difference.
+    /// All non-overlapping positions of `quote`. Any white space matches any other, so a quote may cross lines. If there is no
+    /// exact match, quotation marks, dashes and emphasis are normalized.
     pub fn of_quote(&self, quote: &str) -> Vec<Range<usize>> {
         let mut found = self.as_spelled(quote);
         if found.is_empty() {

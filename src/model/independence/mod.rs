@@ -89,7 +89,7 @@ pub fn related(traces: &[&RunTrace]) -> Vec<RelatedRuns> {
     found
 }
 
-/// The run number `at` as a mean of two others, at least one of which is earlier.
+/// Detects that the run `at` is a mean of two others, and reports it together with the earlier of the two.
 fn mean(traces: &[&RunTrace], at: usize) -> Option<RelatedRuns> {
     let own = traces.get(at)?;
     all_pairs(traces.len()).into_iter().filter(|(one, other)| *one != at && *other != at).find_map(

@@ -28,7 +28,7 @@ pub enum Part {
     Head,
     /// Other parameters, such as the bias of a head.
     Other,
-    /// Encoders of images, of a model that sees them.
+    /// Image encoders, of a model that sees them.
     Vision,
     /// The connection from encoded images to the language model.
     Projector,

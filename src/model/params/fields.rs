@@ -160,7 +160,7 @@ impl<'a> ConfigFields<'a> {
         Self { outer, ..self }
     }
 
-    /// The fields of the table `name`, which must be there.
+    /// The fields of the table `name`, which must exist.
     pub fn table(&self, name: &str) -> Result<Self, Error> {
         self.find(name)?;
         let table = self.root.required(name)?;
@@ -265,7 +265,7 @@ impl<'a> ConfigFields<'a> {
         self.nonzero(names, self.count(names, default)?)
     }
 
-    /// A dimension that the config must name.
+    /// A dimension that the config must have.
     pub fn required(&self, names: &str) -> Result<Size, Error> {
         let first = names.split('|').next().unwrap_or(names);
         match self.present(names)? {
@@ -554,7 +554,7 @@ impl<'a> ConfigFields<'a> {
         })
     }
 
-    /// `width` over `heads`, which must come out even.
+    /// `width` over `heads`, which must be a whole number.
     pub fn head_size(&self, names: &str, width: Size, heads: Size) -> Result<Size, Error> {
         width
             .split(heads)

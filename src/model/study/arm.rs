@@ -59,7 +59,7 @@ pub struct Arm {
     pub objects: ParameterCounts,
     /// The number of tensors in a checkpoint.
     pub tensors: u64,
-    /// How it is made comparable, and how well that came out.
+    /// Its match, and the remaining mismatch.
     pub matched: Match,
     /// Its place in the study file.
     pub place: Location,

@@ -50,7 +50,7 @@ impl Mode {
     }
 }
 
-/// How an arm is made comparable, and how well that came out.
+/// The match of an arm, and the remaining mismatch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     /// The matched quantity.
@@ -99,7 +99,7 @@ fn checked(own: u64, wanted: u64, name: &str, place: &Location) -> Result<f64, E
     Ok(error as f64 / wanted as f64)
 }
 
-/// The inner width of the dense blocks whose count comes nearest.
+/// The inner width of the dense blocks with the nearest count.
 fn inner_width(
     model: &Map<String, Json>,
     object: ParameterCount,
@@ -120,7 +120,7 @@ fn inner_width(
     )
 }
 
-/// The width of the model whose count comes nearest, the inner width staying in proportion.
+/// The width of the model with the nearest count, the inner width staying in proportion.
 fn model_width(
     model: &Map<String, Json>,
     object: ParameterCount,
@@ -149,7 +149,7 @@ fn model_width(
     nearest(object, target, place, with, "a model with a width that changes the count")
 }
 
-/// The model among `with(1)`, `with(2)`, … whose count comes nearest to the target's; the counts rise.
+/// The model among `with(1)`, `with(2)`, … with the nearest count to the target's; the counts rise.
 fn nearest(
     object: ParameterCount,
     target: &ParameterCounts,

@@ -1,4 +1,4 @@
-//! The bootstrap over tasks: how far a score would move with other tasks of the same sort.
+//! The bootstrap over tasks: the variation of a score with similar tasks.
 
 use num_rational::BigRational;
 use repro_core::decimal::{format_significant, nearest_f64};

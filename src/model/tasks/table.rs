@@ -1,4 +1,4 @@
-//! Tables of tasks, in the shapes that people have: each becomes rows and stated aggregates.
+//! Task tables in their usual formats, parsed into rows and stated aggregates.
 
 use std::collections::HashSet;
 

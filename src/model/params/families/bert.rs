@@ -1,5 +1,5 @@
-//! BERT, RoBERTa, XLM-RoBERTa and DistilBERT: learned positions, a norm behind the embedding and behind each half of a layer, biases
-//! everywhere, and the head that the architecture names.
+//! BERT, RoBERTa, XLM-RoBERTa and DistilBERT: learned positions, a norm after the embedding and after each half of a layer, biases
+//! everywhere, and the head of the architecture.
 
 use repro_core::source::Error;
 

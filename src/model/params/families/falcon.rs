@@ -1,5 +1,5 @@
 //! Falcon: queries, keys and values in one matrix, one head of keys for all, for groups or for each, and norms by the architecture: one or two
-//! before both halves side by side, or one before each.
+//! before both halves in parallel, or one before each.
 
 use repro_core::source::Error;
 

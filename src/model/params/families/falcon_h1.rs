@@ -1,4 +1,4 @@
-//! Falcon-H1: in every layer attention and a state space side by side, behind one norm.
+//! Falcon-H1: in every layer attention and a state space in parallel, after one norm.
 
 use repro_core::source::Error;
 

@@ -157,7 +157,7 @@ rows! {
         feed: Feed::Plain(["up_proj", "down_proj"]),
         ..LLAMA
     };
-    // Attention and feed-forward block side by side, behind one norm.
+    // Attention and feed-forward block in parallel, after one norm.
     COHERE = &["cohere"], &["CohereForCausalLM"], &["logit_scale"], Row {
         defaults: tied(256_000, 8192, 22_528, 40),
         heads: 64,

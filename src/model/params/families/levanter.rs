@@ -66,7 +66,7 @@ pub static MIXTRAL: Family = class(
     |fields| Ok(Class::read(fields, true)?.decoder(fields)?.finish()),
 );
 
-/// Llama with attention and feed-forward block side by side, behind one norm.
+/// Llama with attention and feed-forward block in parallel, after one norm.
 pub static PARALLEL: Family = class(
     "levanter-parallel-llama",
     &["levanter-parallel-llama"],
@@ -125,7 +125,7 @@ pub static QWEN3: Family = class(
     },
 );
 
-/// OLMo-2, with norms over all queries and all keys, and behind each half of a layer.
+/// OLMo-2, with norms over all queries and all keys, and after each half of a layer.
 pub static OLMO2: Family = class(
     "levanter-olmo2",
     &["levanter-olmo2"],
@@ -213,7 +213,7 @@ impl Class {
     }
 }
 
-/// Norms before and behind each block.
+/// Norms before and after each block.
 const HYBRID: &[&str] =
     &["input_layernorm", "post_attention_layernorm", "post_attn_layernorm", "post_mlp_layernorm"];
 

@@ -43,7 +43,7 @@ pub static DENSE: Family = Family {
     },
 };
 
-/// With experts behind the first layers.
+/// With experts after the first layers.
 pub static MIXTURE: Family = Family {
     id: "lfm2_moe",
     model_types: &["lfm2_moe"],

@@ -1,4 +1,4 @@
-//! ModernBERT: rotary positions, gate and up in one matrix, no norm before the first attention, and the head that the architecture names.
+//! ModernBERT: rotary positions, gate and up in one matrix, no norm before the first attention, and the head of the architecture.
 
 use repro_core::source::Error;
 

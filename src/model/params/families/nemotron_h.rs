@@ -1,4 +1,4 @@
-//! Nemotron-H: layers of one block each, behind one norm: a state space, attention, a feed-forward block, or experts without gates.
+//! Nemotron-H: layers of one block each, after one norm: a state space, attention, a feed-forward block, or experts without gates.
 
 use repro_core::source::Error;
 

@@ -1,4 +1,4 @@
-//! ViT: patches and a class token with learned positions, layers with biases everywhere, and the head that the architecture names.
+//! ViT: patches and a class token with learned positions, layers with biases everywhere, and the head of the architecture.
 
 use repro_core::source::Error;
 

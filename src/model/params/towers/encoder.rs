@@ -1,4 +1,4 @@
-//! Encoders of images that several classes share.
+//! Image encoders that several classes share.
 
 use repro_core::source::Error;
 
