@@ -16,7 +16,7 @@ pub fn recompute(document: &Document) -> Result<ParameterCounts, Error> {
     blueprint(document.root(), None).map(|(counts, _)| counts)
 }
 
-/// The parameter counts of a parsed config in the scope that is asked for. A model without image encoders or sound is its language model.
+/// The parameter counts of a parsed config in the scope that is asked for. A model without image or audio encoders is its language model.
 pub fn recompute_in(document: &Document, scope: CountScope) -> Result<ParameterCounts, Error> {
     blueprint(document.root(), Some(scope)).map(|(counts, _)| counts)
 }
