@@ -812,8 +812,7 @@ fn each_replay_says_what_it_cannot_see() {
     let (_folder, bundle) = honest(OURS);
     let slice = replayed(&bundle, CHECKPOINT, 1).unwrap();
     let unseen = slice.cannot_be_seen();
-    for words in ["evaluations: their texts", "113 steps before", "109 steps after", "the order"]
-    {
+    for words in ["evaluations: their texts", "113 steps before", "109 steps after", "the order"] {
         assert!(unseen.iter().any(|line| line.contains(words)), "{words}: {unseen:?}");
     }
     assert!(slice.would_have_been_seen().any(|fault| fault.fault == "validation-data"));
