@@ -1,7 +1,7 @@
-//! From text to the tree of an expression.
+//! Parses text into an expression tree.
 //!
-//! A minus between names needs a space before it: `stop-step` is one name, `stop - step` a difference.
-//! Nothing nests deeper than [`DEEPEST`], and no tree is taller than [`TALLEST`], so that no text exhausts the stack.
+//! A minus between names needs a space before it: `stop-step` is one name, `stop - step` a difference. Nesting is limited
+//! to [`DEEPEST`] and the height of a tree to [`TALLEST`], so no text exhausts the stack.
 
 use std::ops::Range;
 
@@ -19,32 +19,32 @@ use crate::syntax::{Argument, ArithmeticOperator, Expression, ExpressionKind, Re
 
 /// How deep parentheses, lists, calls and powers may nest.
 const DEEPEST: usize = 40;
-/// How many parts may stand within each other: each sign of `a + b + c` and each dot of a name is one more. Whoever
-/// walks over a tree goes as deep as it is tall, and formulas stand within formulas.
+/// The maximum height of a tree: each operator of `a + b + c` and each dot of a name adds a level. Recursive functions go
+/// as deep as a tree is tall, and formulas are nested in formulas.
 const TALLEST: usize = 120;
 
-/// What is expected instead of a taller tree.
-const TOO_TALL: &str = "at most 120 signs in a row; long sums are written `sum([a, b, ...])`";
+/// The message for a taller tree.
+const TOO_TALL: &str = "at most 120 operators in a row; write long sums as `sum([a, b, ...])`";
 
 type Input<'a> = Stateful<LocatingSlice<&'a str>, Depth>;
 
 /// How deep reading is, and how tall the trees are that were read.
 #[derive(Debug, Default)]
 struct Depth {
-    /// What is open: parentheses, lists, calls, powers.
+    /// The number of open parentheses, lists, calls and powers.
     open: usize,
     /// The height of the tallest tree since this was last set to zero.
     tallest: usize,
 }
 
-/// A text that is no expression.
+/// The error for a text that is not an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnExpression {
-    /// Where reading stopped, in bytes.
+    /// The byte offset of the error.
     pub at: usize,
-    /// What could stand there.
+    /// The possible continuations.
     pub expected: String,
-    /// What stands there.
+    /// The text at this position.
     pub found: String,
 }
 
@@ -92,7 +92,7 @@ fn describe(text: &'static str) -> StrContext {
 fn end(input: &mut Input) -> ModalResult<()> {
     preceded(multispace0, eof)
         .void()
-        .context(describe("a sign such as `+` or `<`"))
+        .context(describe("an operator such as `+` or `<`"))
         .context(describe("the end"))
         .parse_next(input)
 }
@@ -105,7 +105,7 @@ fn joined(first: &Expression, last: &Expression) -> Range<usize> {
     first.span.start..last.span.end
 }
 
-/// What a parser reads, with the space before it passed over.
+/// Runs a parser after skipping spaces.
 fn spaced<'a, O>(
     parser: impl ModalParser<Input<'a>, O, ContextError>,
 ) -> impl ModalParser<Input<'a>, O, ContextError> {
@@ -128,7 +128,7 @@ fn deeper<'a, O>(
     }
 }
 
-/// What a parser reads, on top of whose parts one more level stands.
+/// Runs a parser whose result adds one level on top of its parts.
 fn on_top<'a, O>(
     mut parser: impl ModalParser<Input<'a>, O, ContextError>,
 ) -> impl ModalParser<Input<'a>, O, ContextError> {
@@ -141,7 +141,7 @@ fn on_top<'a, O>(
     }
 }
 
-/// Puts one level on top of what was read.
+/// Adds one level on top of what was parsed.
 fn one_level(input: &mut Input) -> ModalResult<()> {
     input.state.tallest += 1;
     if input.state.tallest > TALLEST {
@@ -257,7 +257,7 @@ fn fields(input: &mut Input) -> ModalResult<Expression> {
     let has_fields = matches!(of.kind, ExpressionKind::Name(_) | ExpressionKind::Call(..));
     while has_fields && opt('.').parse_next(input)?.is_some() {
         let key = alt((quoted, word.take().map(str::to_owned)))
-            .context(describe("the name of a field"))
+            .context(describe("a field name"))
             .with_span();
         let (key, span) = cut_err(key).parse_next(input)?;
         one_level(input)?;
@@ -327,7 +327,7 @@ fn call_or_name(input: &mut Input) -> ModalResult<Expression> {
 }
 
 fn argument(input: &mut Input) -> ModalResult<Argument> {
-    // `over = [...]` names an argument; `a == b` is a relation.
+    // `over = [...]` is a named argument; `a == b` is a relation.
     let named = terminated(spaced(name), (spaced('='), peek(not('='))));
     let name = opt(named).parse_next(input)?.map(str::to_owned);
     let value = match name {
@@ -420,10 +420,10 @@ mod tests {
         for (text, at, expected, found) in [
             ("", 0, "a name, a number, `[` or `(`", "the end"),
             ("a +", 3, "a name, a number, `[` or `(`", "the end"),
-            ("a b", 2, "a sign such as `+` or `<` or the end", "`b`"),
+            ("a b", 2, "an operator such as `+` or `<` or the end", "`b`"),
             ("f(a", 3, "`,` or `)`", "the end"),
             ("[a; b]", 2, "`,` or `]`", "`;`"),
-            ("a.", 2, "the name of a field", "the end"),
+            ("a.", 2, "a field name", "the end"),
             ("f(over = )", 9, "a name, a number, `[` or `(`", "`)`"),
             ("(a + b", 6, "`)`", "the end"),
             ("3x", 0, "a name, a number, `[` or `(`", "`3x`"),
@@ -456,7 +456,7 @@ mod tests {
         let inside = |links: usize| format!("f(f({}b){})", "a + ".repeat(links), ".x".repeat(20));
         assert!(Expression::parse(&inside(98)).is_ok());
         assert_eq!(Expression::parse(&inside(99)).unwrap_err().expected, TOO_TALL);
-        // What stands beside each other is no taller.
+        // Items next to each other do not add height.
         let list = |parts: usize| format!("[{}]", vec!["a.b + c * d"; parts].join(", "));
         assert!(Expression::parse(&list(20_000)).is_ok());
         assert!(Expression::parse(&vec!["a.b"; most].join(" + ")).is_ok());

@@ -1,7 +1,7 @@
-//! The language of claims: what a post file says about the numbers and the sentences of a text.
+//! The language of claims, in which a post file describes the numbers and sentences of a text.
 //!
-//! Owns syntax alone: expressions, the numbers of a quote in their order, printed tables, names of
-//! evidence. What a name stands for and whether a statement holds is judged elsewhere.
+//! Owns only syntax: expressions, the numbers of a quote in order, printed tables, names of evidence. Other crates resolve
+//! names and judge statements.
 
 #![forbid(unsafe_code)]
 

@@ -1,13 +1,13 @@
-//! How evidence is named: `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#PATH`, `BUNDLE:FILE#PATH`.
+//! Names of evidence: `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#PATH`, `BUNDLE:FILE#PATH`.
 //!
-//! A bundle's name may hold one range, `run-s{1..6}`, or one list, `{dense,moe}-s1`; then it stands for
-//! several bundles. PATH is the way into the file, or the beginning of the names of facts; a part of it stands in
-//! quotes where a metric is called `metrics/mAP50(B)` or `lm loss`.
+//! A bundle name may contain one range, `run-s{1..6}`, or one list, `{dense,moe}-s1`, and then refers to several bundles.
+//! PATH is the path inside the file, or a prefix of fact names; parts of it are quoted for metrics such as
+//! `metrics/mAP50(B)` or `lm loss`.
 
-/// The most bundles of a name, and of all names of a post: more are a slip of the pen.
+/// The maximum number of bundles per name and per post; more are a typo.
 pub const MOST_BUNDLES: usize = 10_000;
 
-/// Where evidence lies.
+/// The place of some evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Locator {
     /// The bundles, in the order in which they are named.
@@ -16,12 +16,12 @@ pub struct Locator {
     pub is_group: bool,
     /// The file inside each.
     pub file: Option<String>,
-    /// The parts of the way into it.
+    /// The parts of the path inside it.
     pub path: Vec<String>,
 }
 
 impl Locator {
-    /// Reads the name of a piece of evidence; none where it is malformed.
+    /// Parses the name of some evidence; none if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let (before, path) = match text.split_once('#') {
             Some((before, path)) => (before, way(path)?),
@@ -41,7 +41,7 @@ impl Locator {
     }
 }
 
-/// A part of a way as [`Locator::parse`] reads it: plain, or in quotes; none where it holds both sorts of quotes.
+/// A path part in the form that [`Locator::parse`] reads, plain or quoted; none if it contains both kinds of quotes.
 pub fn part_text(part: &str) -> Option<String> {
     match (is_plain(part), part.contains('\''), part.contains('"')) {
         (true, ..) => Some(part.to_owned()),
@@ -51,13 +51,13 @@ pub fn part_text(part: &str) -> Option<String> {
     }
 }
 
-/// Whether a part of a way needs no quotes; `step=60` picks the line of a table whose `step` is 60.
+/// Whether a path part needs no quotes; `step=60` selects the table row with `step` 60.
 fn is_plain(part: &str) -> bool {
     let part = part.replacen('=', "", 1);
     !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c))
 }
 
-/// The parts of a way, between dots.
+/// The parts of a path, separated by dots.
 fn way(text: &str) -> Option<Vec<String>> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -79,7 +79,7 @@ fn way(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The names that one with a range or a list stands for.
+/// The names that a range or list expands to.
 fn expand(text: &str) -> Option<Vec<String>> {
     let Some((before, rest)) = text.split_once('{') else {
         return Some(vec![text.to_owned()]);
@@ -93,7 +93,7 @@ fn expand(text: &str) -> Option<Vec<String>> {
         let parts = inside.split(',').map(str::trim);
         return parts.map(|part| (!part.is_empty()).then(|| name(part))).collect();
     };
-    // A sign would be read as a part of the number.
+    // A sign would be parsed as part of the number.
     let number = |end: &str| end.parse::<u64>().ok().filter(|_| !end.starts_with('+'));
     let (first, last) = (number(first)?, number(last)?);
     let few = first <= last && last - first < MOST_BUNDLES as u64;

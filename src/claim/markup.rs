@@ -1,20 +1,20 @@
-//! The marks of Markdown and HTML inside the words of a text: which of them readers do not see.
+//! Markdown and HTML markup inside the words of a text, and whether readers see it.
 //!
-//! A text may be one mark a million times: what closes each bracket is found once for the whole text, and no mark is
-//! sought to the end of the text again and again.
+//! A text may repeat one mark a million times, so the closing position of each bracket is computed once, and no mark is
+//! searched for to the end of the text again and again.
 
 use std::collections::HashMap;
 
 use crate::words::words;
 
-/// What a mark is to readers.
+/// The visible effect of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// Nothing.
     Nothing,
     /// One sign.
     Sign(char),
-    /// The words of a link, which end so many bytes further with a mark of so many.
+    /// The words of a link; it ends `words` bytes later with a mark of `close` bytes.
     Link { words: usize, close: usize },
 }
 
@@ -47,7 +47,7 @@ impl Brackets {
         Self(closed)
     }
 
-    /// Where the bracket at `open` is closed.
+    /// The position where the bracket at `open` is closed.
     pub(crate) fn close(&self, open: usize) -> Option<usize> {
         self.0.get(&open).copied()
     }
@@ -55,14 +55,14 @@ impl Brackets {
 
 /// A tag of HTML.
 pub(crate) struct Tag<'t> {
-    /// Its name, in small letters.
+    /// Its name, in lower case.
     pub(crate) name: String,
     pub(crate) is_closing: bool,
-    /// What stands between its name and its `>`.
+    /// The text between its name and its `>`.
     pub(crate) inside: &'t str,
-    /// Its attributes and their values, in small letters.
+    /// Its attributes and their values, in lower case.
     pub(crate) attributes: Vec<(String, String)>,
-    /// How many bytes it takes.
+    /// Its length in bytes.
     pub(crate) length: usize,
 }
 
@@ -90,9 +90,9 @@ impl<'t> Tag<'t> {
     }
 }
 
-/// The attributes of a tag, and where its `>` stands; none where they are none by the grammar of HTML.
+/// The attributes of a tag, and the position of its `>`; none if they violate the HTML grammar.
 fn attributes(text: &str) -> Option<(Vec<(String, String)>, usize)> {
-    // What is hidden of a tag stands there as signs without width.
+    // Hidden parts of a tag are zero-width characters here.
     let is_space = |c: char| c.is_whitespace() || c == '\0';
     let mut found = Vec::new();
     let mut rest = text;
@@ -121,7 +121,7 @@ fn attributes(text: &str) -> Option<(Vec<(String, String)>, usize)> {
     }
 }
 
-/// The length of the mark that stands at a place of a text, and what readers see of it.
+/// The length of the mark at a position of the text, and its visible effect.
 pub(crate) fn mark(text: &str, at: usize, brackets: &Brackets) -> Option<(usize, Seen)> {
     let rest = &text[at..];
     match rest.as_bytes().first()? {
@@ -135,7 +135,7 @@ pub(crate) fn mark(text: &str, at: usize, brackets: &Brackets) -> Option<(usize,
     }
 }
 
-/// A tag; what stands above or below the line is no part of what stands on it.
+/// A tag; superscripts and subscripts are not part of the text on the line.
 fn tag(text: &str) -> Option<(usize, Seen)> {
     let tag = Tag::read(text)?;
     if words().is_in("html.inline", &tag.name) {
@@ -144,7 +144,7 @@ fn tag(text: &str) -> Option<(usize, Seen)> {
     words().is_in("html.blocks", &tag.name).then_some((tag.length, Seen::Sign(' ')))
 }
 
-/// The tags around a mark above the line that is no digit: `<sup>†</sup>`.
+/// The tags around a superscript that is not a digit: `<sup>†</sup>`.
 fn raised_mark(text: &str) -> Option<(usize, Seen)> {
     let mark = text.strip_prefix("<sup>")?;
     let end = mark.find('<').filter(|end| mark[*end..].starts_with("</sup>"))?;
@@ -168,7 +168,7 @@ pub(crate) fn entity(text: &str) -> Option<(usize, char)> {
     Some((end + 1, sign))
 }
 
-/// The length of what points to a note: `[^1]`.
+/// The length of a footnote reference: `[^1]`.
 fn note(text: &str) -> Option<usize> {
     const LONGEST: usize = 200;
     let label = text.strip_prefix("[^")?;
@@ -195,7 +195,7 @@ fn link(text: &str, at: usize, brackets: &Brackets) -> Option<(usize, Seen)> {
     is_link.then_some((1, Seen::Link { words: words - at - 1, close: target.len() + 3 }))
 }
 
-/// Whether a backslash only keeps the sign behind it from being a mark.
+/// Whether a backslash only escapes the following character.
 fn escaped(text: &str) -> bool {
     text[1..].starts_with([
         '*', '_', '`', '%', '$', '#', '~', '&', '|', '<', '>', '[', ']', '+', '-', '.', '!',

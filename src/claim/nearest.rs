@@ -1,21 +1,20 @@
-//! The words of a text that are most like a quote that it does not have.
+//! Finds the words of a text that are most like a quote that is not in it.
 //!
-//! A text is cut into words once; each quote then looks up its rarer words, so that many quotes of a long text take
-//! little time.
+//! A text is split into words once; each quote then looks up its rarer words, so many quotes of a long text are fast.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The most words of a quote that are sought.
+/// The maximum number of words of a quote that are searched for.
 const MOST_WORDS: usize = 60;
-/// A word that stands at more places says too little.
+/// Words with more occurrences are ignored.
 const MOST_PLACES: usize = 400;
-/// So many initial_weights are compared word by word.
+/// The maximum number of starting positions that are compared word by word.
 const MOST_STARTS: usize = 12;
-/// So many words of a quote may be left out at once.
+/// The maximum number of consecutive words of a quote that may be missing.
 const SHIFTED: usize = 4;
 
-/// The words of a text, and where each stands.
+/// The words of a text with their positions.
 #[derive(Debug)]
 pub struct WordIndex {
     words: Vec<(String, Range<usize>)>,
@@ -23,7 +22,7 @@ pub struct WordIndex {
 }
 
 impl WordIndex {
-    /// Of a text.
+    /// Indexes a text.
     pub fn of(text: &str) -> Self {
         let words = words(text);
         let mut places: HashMap<String, Vec<u32>> = HashMap::new();
@@ -34,7 +33,7 @@ impl WordIndex {
         Self { words, places }
     }
 
-    /// Each word once, in small letters, with the place where it stands first.
+    /// Each distinct word in lower case, with its first position.
     pub fn vocabulary(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         self.places.iter().filter_map(|(word, places)| {
             let first = *places.first()? as usize;
@@ -42,7 +41,7 @@ impl WordIndex {
         })
     }
 
-    /// Where the words stand that are most like `quote`; none where too few of them are the same.
+    /// The position of the words most like `quote`; none if too few of them match.
     pub fn nearest(&self, quote: &str) -> Option<Range<usize>> {
         let mut wanted: Vec<String> = words(quote).into_iter().map(|(word, _)| word).collect();
         wanted.truncate(MOST_WORDS);
@@ -59,7 +58,7 @@ impl WordIndex {
         is_near.then(|| self.words[found.start].1.start..self.words[found.end].1.end)
     }
 
-    /// The places where a quote would begin by most of its words, the likeliest first.
+    /// The likely starting positions of a quote, judging by most of its words, the likeliest first.
     fn starts(&self, wanted: &[String]) -> Vec<usize> {
         let mut votes: HashMap<usize, usize> = HashMap::new();
         for (offset, word) in wanted.iter().enumerate() {
@@ -75,14 +74,14 @@ impl WordIndex {
         starts.into_iter().take(MOST_STARTS).map(|(_, start)| start).collect()
     }
 
-    /// How many words of a part of the text follow each other as they are wanted, and the part that is meant: words
-    /// at either end that were mistyped belong to it.
+    /// The number of words of a part of the text that match the wanted words in order, and the matching part: mistyped
+    /// words at either end belong to it.
     fn in_common(&self, part: Range<usize>, wanted: &[String]) -> Option<(usize, Range<usize>)> {
         let (mut count, mut next) = (0, 0);
         let (mut first, mut last) = (None, (part.start, 0));
         for at in part {
             let word = &self.words[at].0;
-            // A word that is left out or put in shifts those behind it by a few.
+            // A missing or inserted word shifts the following ones by a few positions.
             let mut near = wanted.iter().enumerate().skip(next).take(SHIFTED);
             let Some((found, _)) = near.find(|(_, one)| *one == word) else { continue };
             count += 1;
@@ -96,7 +95,7 @@ impl WordIndex {
     }
 }
 
-/// The words and numbers of a text in small letters, without what stands around them, and their places.
+/// The words and numbers of a text in lower case, without surrounding punctuation, and their positions.
 fn words(text: &str) -> Vec<(String, Range<usize>)> {
     let is_edge = |c: char| !c.is_alphanumeric() && !"-−±%$".contains(c);
     let mut words = Vec::new();

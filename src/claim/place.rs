@@ -1,4 +1,4 @@
-//! Where a quote stands in a text.
+//! Finds the position of a quote in a text.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,8 +9,8 @@ use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
 use crate::table::{self, MOST_HEADS, PrintedCell, PrintedTable, TableBelow, TableLines};
 
-/// A text in which quotes and lines of tables are sought. What helps to find them is made once, when it is first asked
-/// for: a text may be long, and its quotes many.
+/// A text in which quotes and table rows are searched for. Search structures are built once, on first use: a text may be
+/// long, and its quotes many.
 #[derive(Debug, Default)]
 pub struct SearchedText<'t> {
     text: &'t str,
@@ -18,12 +18,12 @@ pub struct SearchedText<'t> {
     plain: OnceLock<PlainSpelling>,
     squeezed: OnceLock<PlainSpelling>,
     lines: OnceLock<TableLines>,
-    /// Where its numbers stand.
+    /// The positions of its numbers.
     items: OnceLock<Vec<Range<usize>>>,
 }
 
 impl<'t> SearchedText<'t> {
-    /// A text in which nothing was sought yet.
+    /// A text without any search structures yet.
     pub fn new(text: &'t str) -> Self {
         Self { text, ..Self::default() }
     }
@@ -38,9 +38,8 @@ impl<'t> SearchedText<'t> {
         self.lines.get_or_init(|| TableLines::of(self.text))
     }
 
-    /// Every place of `quote` beside the others; a run of white space matches any other, so that a quote may cross
-    /// lines. Where the text has it in no such place, other quotation marks and dashes and the marks of emphasis make
-    /// no difference.
+    /// All non-overlapping positions of `quote`. Any white space matches any other, so a quote may cross lines. If there is no
+    /// exact match, quotation marks, dashes and emphasis are normalized.
     pub fn of_quote(&self, quote: &str) -> Vec<Range<usize>> {
         let mut found = self.as_spelled(quote);
         if found.is_empty() {
@@ -50,8 +49,7 @@ impl<'t> SearchedText<'t> {
         beside_each_other(found)
     }
 
-    /// Whether a stretch of the text begins or ends with a digit inside what is read as one number there: "329,280" of
-    /// "329,280\nmillion".
+    /// Whether a part of the text starts or ends inside a number: "329,280" of "329,280\nmillion".
     fn cuts_a_number(&self, place: &Range<usize>) -> bool {
         let inside = self.text[place.clone()].trim_matches(char::is_whitespace);
         let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
@@ -83,16 +81,16 @@ impl<'t> SearchedText<'t> {
         originals(text, PlainSpelling::of(quote).text.trim())
     }
 
-    /// The same where bars part what a page runs together: `1,209 | 2,476` stands in "1,2092,476". A part of a
-    /// line of cells stands there as it is.
+    /// The positions of a quote with bars where a page runs cells together: `1,209 | 2,476` is in "1,2092,476". A part of a
+    /// line of cells is found as it is.
     pub fn of_parted_quote(&self, quote: &str) -> Vec<Range<usize>> {
         if !quote.contains('|') {
             return self.of_quote(quote);
         }
         let line = format!("|{quote}|");
         let cells = table::cells(&line, 0).unwrap_or_default();
-        // The quote alone does not show that a page ran two numbers together: its bars part none, unless a word and a
-        // number stand together beside them.
+        // The quote alone does not show that a page ran two numbers together: its bars separate none, unless a word and a
+        // number are adjacent next to them.
         let parts_a_number = |pair: &[Range<usize>]| {
             let (left, right) = (pair[0].end, pair[1].start);
             let is_digit = |c: char| c.is_ascii_digit();
@@ -109,8 +107,8 @@ impl<'t> SearchedText<'t> {
         if found.is_empty() { self.of_quote(quote) } else { found }
     }
 
-    /// Every place of a line of a table: as a line of cells, or, where a page was copied without its lines, as the texts
-    /// of the cells one behind the other with nothing but white space between them, where those stand so.
+    /// All positions of a table row: as a line of cells or, if a page was copied without its lines, as the texts of the
+    /// cells one after the other with only white space between them.
     fn of_row_where(
         &self,
         row: &[PrintedCell],
@@ -124,10 +122,10 @@ impl<'t> SearchedText<'t> {
         places.filter_map(|cells| Some(cells.first()?.start..cells.last()?.end)).collect()
     }
 
-    /// Where the lines of a printed table stand in the table of the text that has its head, and the most of its rows; none
-    /// where no table has its head. Where a page was copied without its lines, the rows stand behind the head.
+    /// The positions of a printed table's lines in the table of the text that has its head and most of its rows; none if no
+    /// table has its head. If a page was copied without its lines, the rows follow the head.
     pub fn of_table(&self, printed: &PrintedTable) -> Option<PlacedTable> {
-        // A head that stands so often is no head.
+        // A head with this many occurrences is not a head.
         let tables = self.lines().tables(&printed.head).take(MOST_HEADS);
         let mut found: Vec<_> = tables.map(|table| placed_in(table, printed)).collect();
         if found.is_empty() {
@@ -138,7 +136,7 @@ impl<'t> SearchedText<'t> {
         found.into_iter().find(|table| table.count() == most)
     }
 
-    /// The rows of a printed table behind a head whose table lost its lines.
+    /// The rows of a printed table after a head whose table lost its lines.
     fn placed_behind(&self, head: Vec<Range<usize>>, printed: &PrintedTable) -> PlacedTable {
         let cells = printed.rows.iter().flatten().map(|cell| cell.text.len() + 1);
         // Some rows may be left out, and no page is between a head and its rows.
@@ -174,7 +172,7 @@ impl<'t> SearchedText<'t> {
     }
 }
 
-/// Of places in order, those that do not overlap one before them.
+/// Of positions in order, those that do not overlap an earlier one.
 fn beside_each_other(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut end = 0;
     places.retain(|place| {
@@ -185,7 +183,7 @@ fn beside_each_other(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places
 }
 
-/// Where the lines of a printed table stand in one table of a text, cell by cell.
+/// The positions of a printed table's lines in one table of a text, cell by cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedTable {
     /// The cells of its head.
@@ -222,12 +220,12 @@ fn placed_in(table: TableBelow, printed: &PrintedTable) -> PlacedTable {
     PlacedTable { head: spans(table.head()), rows }
 }
 
-/// Where some words stand in the text that a spelling is of.
+/// The positions of some words in the original of a normalized text.
 fn originals(text: &PlainSpelling, words: &str) -> Vec<Range<usize>> {
     text.places(words).into_iter().map(|place| text.original(place)).collect()
 }
 
-/// Whether a word of several letters and a number stand together with nothing between them: `stage7563`.
+/// Whether a word of several letters and a number are adjacent without a separator: `stage7563`.
 fn is_word_and_number(text: &str, left: usize, right: usize) -> bool {
     let mut before = text[..left].chars().rev();
     let is_word = before.next().is_some_and(char::is_alphabetic)
@@ -235,10 +233,10 @@ fn is_word_and_number(text: &str, left: usize, right: usize) -> bool {
     left == right && is_word && text[right..].starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether nothing is seen between two cells and the digits on both sides may be one number: `41.7016`, and not
-/// `1,2092,476` or `0.4570.257`.
+/// Whether there is no visible separator between two cells and the digits on both sides may form one number: `41.7016`, but
+/// not `1,2092,476` or `0.4570.257`.
 fn may_be_one_number(text: &str, left: usize, right: usize) -> bool {
-    /// No number has so many digits.
+    /// The maximum number of digits of a number.
     const MOST: usize = 40;
     let is_part = |c: &char| c.is_ascii_digit() || matches!(c, '.' | ',') || has_no_width(*c);
     let head: String = text[..left].chars().rev().take_while(is_part).take(MOST).collect();
@@ -293,7 +291,7 @@ mod tests {
         assert_eq!(searched.of_row_where(&row, |_| true).len(), 4);
     }
 
-    /// Texts of one mark that opens what nothing closes.
+    /// Texts that repeat one opening mark without closing it.
     const UNCLOSED: &[&str] = &[
         "‹`",
         "*",

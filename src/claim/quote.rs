@@ -1,10 +1,10 @@
-//! The numbers of a text, in the order in which they stand there.
+//! The numbers of a text, in order.
 //!
-//! A number is a run of digits that is not part of a name: `9536-step` holds one, `bf16`, `MoE-64`, `top-2`,
-//! `#420`, `0003` and `10th` hold none, and neither does the `1. ` of a list or a footnote `[^1]`. Emphasis is no
-//! name: `_1,209_` holds one, and so do `x9.4` and each side of `256x2048`. Numbers in words count too: `two` to
-//! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. Behind `±`, and in the brackets of
-//! `1.702(13)`, stands a spread. A date is an item without a value.
+//! A number is a run of digits that is not part of a name: `9536-step` contains one; `bf16`, `MoE-64`, `top-2`, `#420`,
+//! `0003` and `10th` contain none, and neither does the `1. ` of a list or a footnote `[^1]`. Emphasis does not make a
+//! name: `_1,209_` contains one, and so do `x9.4` and each side of `256x2048`. Numbers in words count, too: `two` to
+//! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. The number after `±`, and the one in the brackets
+//! of `1.702(13)`, is an uncertainty. A date is an item without a value.
 
 mod aloud;
 mod dates;
@@ -27,16 +27,15 @@ use written::Written;
 /// A number of a text, or a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuoteItem {
-    /// Where it stands in the text, in bytes, without the words before it.
+    /// Its position in the text in bytes, without the words before it.
     pub span: Range<usize>,
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
-    /// Which end of a range it is: of `1.687–1.724`, of "between 1.70 and 1.71".
+    /// The end of a range that it is: of `1.687–1.724`, of "between 1.70 and 1.71".
     pub range_end: Option<RangeEnd>,
-    /// Whether its signs can be read in more than one way: another direction of writing, the comma of other countries,
-    /// the argument of a root.
+    /// Whether its characters have more than one reading: right-to-left text, a decimal comma, the argument of a root.
     pub is_unclear: bool,
-    /// Another reading that is as good: `1.702 ± 0.8%` is no percentage if its spread is a share.
+    /// An equally plausible reading: `1.702 ± 0.8%` is not a percentage if the uncertainty is relative.
     pub other: Option<Printed>,
 }
 
@@ -47,19 +46,19 @@ pub enum RangeEnd {
     High,
 }
 
-/// What an item of a text is.
+/// The kind of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemKind {
     /// A number.
     Number(Printed),
-    /// The number behind `±`.
+    /// The number after `±`.
     Spread(Printed),
     /// A day, with or without a time, in figures: `2026-01-09`.
     Date(String),
 }
 
 impl QuoteItem {
-    /// Its digits as they stand in the text.
+    /// Its digits as they are in the text.
     pub fn text<'a>(&self, of: &'a str) -> &'a str {
         of.get(self.span.clone()).unwrap_or_default()
     }
@@ -80,7 +79,7 @@ impl QuoteItem {
         }
     }
 
-    /// Whether it stands behind `±`.
+    /// Whether it follows `±`.
     pub fn is_spread(&self) -> bool {
         matches!(self.kind, ItemKind::Spread(_))
     }
@@ -91,24 +90,24 @@ impl QuoteItem {
     }
 }
 
-/// The most bytes before and behind a number that are read for what they say of it: a text may be one line without
-/// an end, and all numbers.
+/// The maximum number of bytes before and after a number that are read as its context: a text may be one endless line full
+/// of numbers.
 const NEAR: usize = 400;
 
-/// Nobody measures a number of more digits, and parsing one is slow.
+/// No measured number has more digits, and parsing one is slow.
 const MOST_DIGITS: usize = 1_000;
 
-/// The words before a place, as far as they matter to it.
+/// The words before a position, as far as they are relevant to it.
 fn before(text: &str, at: usize) -> &str {
     last_bytes(&text[..at], NEAR)
 }
 
-/// The words behind a place, as far as they matter to it.
+/// The words after a position, as far as they are relevant to it.
 fn behind(text: &str, at: usize) -> &str {
     first_bytes(&text[at..], NEAR)
 }
 
-/// How many numbers a text may have, in digits and in words, without reading what stands around them.
+/// The number of numbers in a text, in digits and in words, without reading their context.
 pub fn count(text: &str) -> usize {
     let runs = text.split(|c: char| !c.is_numeric()).filter(|run| !run.is_empty());
     let words = text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 2);
@@ -125,7 +124,7 @@ pub fn items(text: &str) -> Vec<QuoteItem> {
     items
 }
 
-/// The items of a text as it is read aloud.
+/// The items of a text in normalized form.
 fn items_of(text: &str) -> Vec<QuoteItem> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -134,7 +133,7 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
         if here.is_ascii_digit() || (here == '.' && starts_with_digit(text, next)) {
             at = read_digits(text, at, &mut found);
         } else if here == '\\' {
-            // A command of TeX ends with its letters: `\approx20` holds a number.
+            // A TeX command ends with its letters: `\approx20` contains a number.
             at = next + run(&text[next..], |c| c.is_ascii_alphabetic());
         } else if here.is_ascii_alphabetic() && starts_word(text, at) {
             at = read_word(text, at, &mut found);
@@ -147,7 +146,7 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
     found.into_iter().map(|found| found.item).collect()
 }
 
-/// An item with how its number is written.
+/// An item with the format of its number.
 struct Found {
     item: QuoteItem,
     written: Option<Written>,
@@ -163,7 +162,7 @@ impl Found {
         Self { item, written: Some(written) }
     }
 
-    /// Takes percentage points as another reading of a plain number of points.
+    /// Accepts percentage points as a second reading of a plain number of points.
     fn may_be_points(&mut self, text: &str) {
         let ItemKind::Number(printed) = &self.item.kind else { return };
         let rest = text[self.item.span.end..].trim_start_matches([' ', '-', '\u{a0}']);
@@ -182,12 +181,12 @@ impl Found {
     }
 }
 
-/// Whether the paragraph crosses out what stands at a place: `~~`, `<del>`, `\sout{`.
+/// Whether a position is struck out in its paragraph: `~~`, `<del>`, `\sout{`.
 pub fn is_struck(text: &str, at: usize) -> bool {
     let paragraph = before(text, at).rsplit("\n\n").next().unwrap_or_default();
     let strikes = |(open, close): (&str, &str)| {
         let (opened, closed) = (paragraph.rfind(open), paragraph.rfind(close));
-        // What stands apart from the words behind it opens nothing: `a ~~ b`.
+        // A mark with spaces around it opens nothing: `a ~~ b`.
         let is_apart =
             opened.is_some_and(|at| paragraph[at + open.len()..].starts_with(char::is_whitespace));
         if open == close {
@@ -196,19 +195,19 @@ pub fn is_struck(text: &str, at: usize) -> bool {
             opened > closed
         }
     };
-    // Most paragraphs have no mark at all, and one sign is sought faster than several.
+    // Most paragraphs have no mark at all, and searching for one character is faster than for several.
     ['~', '<', '\\'].iter().any(|mark| paragraph.contains(*mark))
         && words().pairs("strike").any(strikes)
 }
 
-/// Reads a date, and returns where reading goes on.
+/// Reads a date, and returns the position after it.
 fn read_date(text: &str, at: usize, found: &mut Vec<Found>) -> Option<usize> {
     let (end, date) = dates::read(text, at)?;
     found.push(Found::other(at..end, ItemKind::Date(date)));
     Some(end)
 }
 
-/// Reads the word at `at`, and returns where reading goes on.
+/// Reads the word at `at`, and returns the position after it.
 fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some(end) = read_date(text, at, found) {
         return end;
@@ -220,17 +219,17 @@ fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     }
     let end = word_end(text, at);
     let word = &text[at..end];
-    // `x9.4` is so many times.
+    // `x9.4` is a factor.
     let times = word.strip_prefix('x').is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     if times && word.len() > 1 && text[end..].starts_with('.') && starts_with_digit(text, end + 1) {
         return at + 1;
     }
-    // `v0.1` goes on behind its dot; a sentence does not.
+    // `v0.1` continues after its dot; a sentence does not.
     let is_name = word.contains(|c: char| c.is_ascii_digit());
     if is_name { name_end(text, end) } else { end }
 }
 
-/// Reads what begins with the digit at `at`, and returns where reading goes on.
+/// Reads the item that starts with the digit at `at`, and returns the position after it.
 fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some(end) = read_date(text, at, found) {
         return end;
@@ -268,7 +267,7 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     end
 }
 
-/// A number whose thousands points part, `329.280.000`: whole, and unclear to an English reader.
+/// A number with dots between its groups, `329.280.000`: whole, and unclear to an English reader.
 fn parted_by_points(text: &str, at: usize) -> Option<Found> {
     let length = run(&text[at..], |c| c.is_ascii_digit() || c == '.');
     let token = text[at..at + length].trim_end_matches('.');
@@ -285,7 +284,7 @@ fn parted_by_points(text: &str, at: usize) -> Option<Found> {
     (!is_inside).then_some(number)
 }
 
-/// Reads a number with its spread: `4.5 ± 0.2%` shares its unit, `1.702(13)` its last digits.
+/// Reads a number with its uncertainty: `4.5 ± 0.2%` shares its unit, `1.702(13)` its last digits.
 fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usize> {
     if let Some(spread) = main.in_last_digits(text) {
         let end = spread.span.end + 1;
@@ -327,7 +326,7 @@ fn one_of(text: &str, top: &Written) -> Option<Written> {
     Some(Written { span, printed, scale: None })
 }
 
-/// Ranges: their ends share the unit of the last. The last unit of a list may be that of all its numbers.
+/// Ranges: both ends have the unit of the last number. The last unit of a list may apply to all of its numbers.
 fn read_ranges(text: &str, found: &mut [Found]) {
     for at in (1..found.len()).rev() {
         let [.., first, second] = &mut found[..=at] else { return };
@@ -355,7 +354,7 @@ fn read_ranges(text: &str, found: &mut [Found]) {
     }
 }
 
-/// What two numbers and the signs between them are.
+/// The meaning of two numbers and the characters between them.
 struct Joint {
     /// Whether the unit of the second is the unit of the first.
     shares: bool,
@@ -377,7 +376,7 @@ impl Joint {
             "/" => (true, false),
             "and" if is_between => (true, true),
             "and" | "or" => (respectively, false),
-            // The ends of `[21.0, 31.8%]` have units of their own.
+            // The ends of `[21.0, 31.8%]` have their own units.
             "," if is_bracket => (false, true),
             "," | ", and" | ", or" | "vs." | "vs" | "versus" | "against" | "→" | "->" => {
                 (false, false)
@@ -397,7 +396,7 @@ fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem) {
     }
 }
 
-/// Where the number behind `±` begins, if it comes next.
+/// The start of the number after `±`, if it comes next.
 fn spread_start(text: &str, end: usize) -> Option<usize> {
     let rest = text[end..].trim_start_matches(['$', ' ', '\u{a0}', '\u{2009}', '\u{202f}']);
     let rest = words().behind("sign.spreads", rest)?;
@@ -405,7 +404,7 @@ fn spread_start(text: &str, end: usize) -> Option<usize> {
     starts_with_digit(text, at).then_some(at)
 }
 
-/// Takes the number before a percent sign or a suffix of bytes or operations as another reading: the author of an
+/// Accepts the number before a percent sign or a suffix of bytes or operations as a second reading: the author of an
 /// expression may have multiplied by 100 or divided by the size. Other suffixes belong to the number.
 pub fn may_lack_its_unit(item: &mut QuoteItem) {
     let ItemKind::Number(printed) = &item.kind else { return };
@@ -420,10 +419,10 @@ pub fn may_lack_its_unit(item: &mut QuoteItem) {
     item.other = item.other.take().or(plain);
 }
 
-/// The text with its numbers in the unit that stands elsewhere: in the head of the column.
+/// The item with its numbers in a unit from elsewhere, such as the column head.
 pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     let (ItemKind::Number(printed) | ItemKind::Spread(printed)) = &mut item.kind else { return };
-    // A suffix or a unit of its own is nearer.
+    // Its own suffix or unit takes precedence.
     let has_own = printed.unit() != Unit::Plain
         || printed.text().contains(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E' | 'x'));
     if has_own {
@@ -433,7 +432,7 @@ pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     item.other = Some(std::mem::replace(printed, other));
 }
 
-/// A number in a unit that is not printed beside it.
+/// A number in a unit that is not printed next to it.
 fn in_other_unit(printed: &Printed, factor: &BigRational, unit: Unit) -> Printed {
     printed.clone().times(factor).in_unit(unit).shown_as(printed.text())
 }
@@ -448,7 +447,7 @@ fn ends_a_range(text: &str, at: usize, second: &Written, last: Option<&Found>) -
     })
 }
 
-/// Whether the digits at `at` go on a name: `bf16`, `MoE-64`, `#420`, `v0.1`.
+/// Whether the digits at `at` continue a name: `bf16`, `MoE-64`, `#420`, `v0.1`.
 fn belongs_to_a_name(text: &str, at: usize) -> bool {
     let before = &text[..at];
     let command = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -461,7 +460,7 @@ fn belongs_to_a_name(text: &str, at: usize) -> bool {
         return bare.ends_with(|c: char| c.is_alphanumeric());
     }
     if let Some(bare) = before.strip_suffix('x') {
-        // `256x2048` is a product, `x9.4` so many times; `0x10` is a name.
+        // `256x2048` is a product, `x9.4` a factor, `0x10` a name.
         let factor = bare.trim_end_matches(|c: char| c.is_ascii_digit());
         let is_product = factor.len() < bare.len()
             && !factor.ends_with(|c: char| c.is_alphabetic() || c == '_' || c == '-')
@@ -501,7 +500,7 @@ fn is_a_list_mark(before: &str, rest: &str) -> bool {
     starts && rest.strip_prefix(['.', ')']).is_some_and(|rest| rest.starts_with(' '))
 }
 
-/// Whether a text begins with a word, in small letters or not.
+/// Whether a text begins with a word, ignoring case.
 fn begins_with(text: &str, word: &str) -> bool {
     text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
@@ -516,12 +515,12 @@ fn starts_word(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Where the word at `at` ends; of a longer word, the end of its first [`NEAR`] bytes.
+/// The end of the word at `at`, or of the first [`NEAR`] bytes of a longer word.
 fn word_end(text: &str, at: usize) -> usize {
     at + run(behind(text, at), |c| c.is_alphanumeric() || c == '_')
 }
 
-/// Where a name that goes on at `at` ends; dots and dashes inside it belong to it.
+/// The end of a name that continues at `at`, including dots and dashes inside it.
 fn name_end(text: &str, at: usize) -> usize {
     let mut end = word_end(text, at);
     while let Some(rest) = text[end..].strip_prefix(['.', '-'])
@@ -536,7 +535,7 @@ fn starts_with_digit(text: &str, at: usize) -> bool {
     text.get(at..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The length in bytes of the characters at the start that fit.
+/// The length in bytes of the matching characters at the start.
 fn run(text: &str, fits: impl Fn(char) -> bool) -> usize {
     text.find(|c| !fits(c)).unwrap_or(text.len())
 }

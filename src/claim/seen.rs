@@ -1,9 +1,9 @@
-//! What readers see of a text: comments, addresses of links, images with the words for those who do not see them, attributes of
-//! tags, what is declared hidden, white or of no size, notes that nothing points to and the settings above a page are blanked.
-//! Code is seen as it stands, and so are the words of links, and what a `<details>` folds away: one click shows it, and its
-//! summary says that it is there.
+//! The visible part of a text. Comments, link addresses, alternative texts of images, tag attributes, text that is declared
+//! hidden, white or of size zero, footnotes without a reference, and the settings above a page are blanked. Code is visible
+//! as it is, and so are the words of links and the contents of `<details>`: one click shows them, and the summary indicates
+//! their presence.
 //!
-//! Every byte keeps its place, so that a place in what is seen is one in the file.
+//! Every byte keeps its position, so positions in the visible text are positions in the file.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -26,22 +26,22 @@ pub enum Markup {
     Tex,
 }
 
-/// What stands for a hidden byte between two signs that readers see side by side.
+/// The replacement for a hidden byte between two characters that readers see side by side.
 pub const HIDDEN: char = '\0';
 
-/// What hidden parts are.
+/// The kinds of hidden parts.
 const COMMENT: &str = "a comment";
-const UNPRINTED: &str = "a command of TeX that prints nothing that can be read";
+const UNPRINTED: &str = "a TeX command without visible output";
 const NOT_SHOWN: &str = "an element that is not shown";
-const ALTERNATIVE: &str = "the words in the place of an image";
-const FOLDED: &str = "folded away by `<details>`, and read as text";
-const NOTE: &str = "a note that nothing points to";
+const ALTERNATIVE: &str = "the alternative text of an image";
+const FOLDED: &str = "folded by `<details>`, read as text";
+const NOTE: &str = "a footnote without a reference";
 
-/// The most bytes of the words of a link with a label.
+/// The maximum number of bytes of the words of a link with a label.
 const LONGEST_WORDS: usize = 1000;
 
 impl Markup {
-    /// Of the file of this name, by its ending; of others everything is seen.
+    /// The markup of a file, by the extension of its name; in other files everything is visible.
     pub fn of_name(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let kinds =
@@ -51,21 +51,21 @@ impl Markup {
     }
 }
 
-/// A part of a text that its author wrote and that readers do not see, or not at once. Addresses, attributes and marks are none.
+/// A part of a text that readers do not see, or not at once. Link addresses, attributes and marks do not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HiddenPart {
-    /// Where it stands, in bytes.
+    /// Its position in bytes.
     pub span: Range<usize>,
-    /// What it is: "a comment".
+    /// Its kind: "a comment".
     pub what: &'static str,
 }
 
-/// What readers see of a text, and what not.
+/// The visible text, and the hidden parts.
 #[derive(Debug)]
 pub struct SeenText {
     /// The text as readers see it, with the same number of bytes and lines.
     pub text: String,
-    /// What of it is hidden or folded away, in order.
+    /// The hidden or folded parts, in order.
     pub hidden: Vec<HiddenPart>,
 }
 
@@ -84,8 +84,8 @@ impl SeenText {
     }
 }
 
-/// A quote as readers see its text: without the addresses of links, comments and what is declared hidden, and without
-/// the `>` before the lines of a quotation.
+/// The visible text of a quote: without link addresses, comments and hidden parts, and without the `>` before the lines of
+/// a quotation.
 pub fn of_quote(quote: &str, markup: Markup) -> String {
     if !matches!(markup, Markup::Markdown | Markup::Html) {
         return quote.to_owned();
@@ -95,8 +95,8 @@ pub fn of_quote(quote: &str, markup: Markup) -> String {
     with_hidden(quote, &scan.hidden, |_, _| {})
 }
 
-/// What of Markdown or HTML is hidden, and which parts of it are more than marks. Style sheets, the addresses of links and
-/// what points to notes may stand behind what they are for, so that a page which has some is read twice.
+/// The hidden parts of Markdown or HTML, and those of them that are more than marks. Style sheets, link addresses and
+/// footnote references may follow the text that they apply to, so a page with any of these is read twice.
 fn hidden(text: &str, is_markdown: bool) -> (Vec<Range<usize>>, Vec<HiddenPart>) {
     let unknown = Page::default();
     let Scan { found, hidden, parts, .. } = Scan::new(text, is_markdown, &unknown).read();
@@ -107,7 +107,7 @@ fn hidden(text: &str, is_markdown: bool) -> (Vec<Range<usize>>, Vec<HiddenPart>)
     (hidden, parts)
 }
 
-/// Whether nothing is seen of a sign.
+/// Whether a character has no width.
 pub(crate) fn has_no_width(c: char) -> bool {
     matches!(
         c,
@@ -128,7 +128,7 @@ fn blanked(text: &str, hidden: &[Range<usize>]) -> String {
     })
 }
 
-/// The text with something else instead of some of its stretches, which stand in order.
+/// The text with some parts replaced, which are in order.
 fn with_hidden(
     text: &str,
     hidden: &[Range<usize>],
@@ -147,7 +147,7 @@ fn with_hidden(
     seen
 }
 
-/// What TeX does not print: comments, and what its commands hide.
+/// The parts that TeX does not print: comments, and text hidden by commands.
 fn tex(text: &str) -> Vec<HiddenPart> {
     let groups = Groups::of(text);
     let mut hidden = Vec::new();
@@ -162,7 +162,7 @@ fn tex(text: &str) -> Vec<HiddenPart> {
             hide(at..end, COMMENT);
             at = end;
         } else if rest.starts_with("\\end{document}") {
-            hide(at..text.len(), "behind the end of the document");
+            hide(at..text.len(), "after the end of the document");
             at = text.len();
         } else if let Some(unseen) = groups.hidden(text, at) {
             at = unseen.end;
@@ -180,16 +180,16 @@ fn tex(text: &str) -> Vec<HiddenPart> {
     hidden
 }
 
-/// What a page says about itself.
+/// Information about a page collected in one pass.
 #[derive(Debug, Default)]
 struct Page {
     styles: StyleSheet,
-    /// The labels that stand for addresses: `[1]: https://…`.
+    /// The labels of link addresses: `[1]: https://…`.
     labels: BTreeSet<String>,
     /// The notes that are written, `[^1]: words`, with those that their words point to; and the notes that the text points to.
     notes: BTreeMap<String, BTreeSet<String>>,
     pointed: BTreeSet<String>,
-    /// Whether it is a part of another, whose labels are not known and whose first line may begin before it.
+    /// Whether it is part of a larger page, whose labels are unknown and whose first line may start before it.
     is_part: bool,
 }
 
@@ -198,7 +198,7 @@ impl Page {
         self.styles.is_empty() && self.labels.is_empty() && self.notes.is_empty()
     }
 
-    /// The notes that readers come to from the text.
+    /// The footnotes that the text refers to.
     fn reached(&self) -> BTreeSet<&str> {
         let mut reached = BTreeSet::new();
         let mut open: Vec<&str> = self.pointed.iter().map(String::as_str).collect();
@@ -219,7 +219,7 @@ impl Page {
     }
 }
 
-/// Where marks stand next. Asking again from further on looks no further until that place is passed.
+/// The next positions of marks. A later search continues from there.
 #[derive(Default)]
 struct NextMarks(HashMap<&'static str, AskedMark>);
 
@@ -245,27 +245,27 @@ impl NextMarks {
 struct Scan<'t> {
     text: &'t str,
     is_markdown: bool,
-    /// What is known of the page.
+    /// The known information about the page.
     page: &'t Page,
-    /// What this pass finds of it.
+    /// The information found in this pass.
     found: Page,
     hidden: Vec<Range<usize>>,
-    /// Which of that is more than marks.
+    /// The hidden parts that are more than marks.
     parts: Vec<HiddenPart>,
     groups: Groups,
-    /// The notes of the page that readers come to, where they are known.
+    /// The referenced footnotes of the page, if they are known.
     reached: Option<BTreeSet<&'t str>>,
     /// The note that the lines belong to.
     note: Option<String>,
-    /// The elements that are open and have a ground of their own, each with the elements of its name inside it.
+    /// The open elements with their own background, each with the number of open elements of its name inside it.
     grounds: Vec<(String, usize)>,
-    /// Where the folded elements begin that are open.
+    /// The starts of the open folded elements.
     folded: Vec<usize>,
     closed: Brackets,
     next: NextMarks,
-    /// Brackets that are open in this paragraph: only behind one stands the address of a link.
+    /// The number of open brackets in this paragraph: a link address only follows a bracket.
     brackets: usize,
-    /// Whether the lines are those of a list, in which fences stand deeper.
+    /// Whether the lines belong to a list, in which fences are indented.
     in_list: bool,
 }
 
@@ -290,7 +290,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Finds what is hidden, and what the page says about itself.
+    /// Finds hidden parts, and information about the page.
     fn read(mut self) -> Self {
         let mut at = if self.is_markdown && !self.page.is_part { self.settings() } else { 0 };
         let mut line_begins = !self.page.is_part;
@@ -314,14 +314,14 @@ impl<'t> Scan<'t> {
         self
     }
 
-    /// Ends what is folded away at a place. Of what is folded inside of other folds nothing more is said.
+    /// Ends a folded part. Folds inside other folds are not reported.
     fn unfold(&mut self, end: usize) {
         let start = self.folded.first().copied();
         self.folded.clear();
         self.parts.extend(start.map(|start| HiddenPart { span: start..end, what: FOLDED }));
     }
 
-    /// Behind the marks `>` that a line of a quotation begins with.
+    /// After the marks `>` that a line of a quotation begins with.
     fn quotation(&mut self, at: usize) -> usize {
         let line = &self.text[at..];
         let bare = line.trim_start_matches(' ');
@@ -340,13 +340,13 @@ impl<'t> Scan<'t> {
         end
     }
 
-    /// Hides a part that is more than marks.
+    /// Hides a part that is more than a mark.
     fn hide_part(&mut self, span: Range<usize>, what: &'static str) -> usize {
         self.parts.push(HiddenPart { span: span.clone(), what });
         self.hide(span)
     }
 
-    /// The settings at the top of a page, of which sites show the title and what describes it.
+    /// The settings at the top of a page, of which sites show the title and descriptions.
     fn settings(&mut self) -> usize {
         let fence = self.text.lines().next().unwrap_or_default();
         if !matches!(fence, "---" | "+++") {
@@ -369,7 +369,7 @@ impl<'t> Scan<'t> {
         0
     }
 
-    /// What a line as a whole is: code between fences, or where a label leads.
+    /// The role of a whole line: fenced code, or a link label.
     fn line(&mut self, at: usize, is_quotation: bool) -> Option<usize> {
         if !self.is_markdown {
             return None;
@@ -387,7 +387,7 @@ impl<'t> Scan<'t> {
         self.in_list = is_item || self.in_list && indent > 0;
         let may_open = indent < 4 || self.in_list;
         if may_open && let Some(end) = fenced(self.text, at, bare, is_quotation) {
-            // A fence of formulas is set, and no code.
+            // A fence of formulas is typeset, not code.
             let is_set = bare.trim_start_matches(['`', '~']).trim_start().starts_with("math");
             let mut next = at;
             while let Some(found) = self.text[next..end].find('\\').filter(|_| is_set) {
@@ -410,7 +410,7 @@ impl<'t> Scan<'t> {
         Some(self.hide(at + target..at + line.len()))
     }
 
-    /// A note, `[^1]: words`: one that nothing points to is not shown.
+    /// A footnote, `[^1]: words`, which is not shown without a reference.
     fn note(&mut self, at: usize, line: &str, length: usize) -> Option<usize> {
         let (label, _) = line.strip_prefix("[^")?.split_once("]:")?;
         if label.is_empty() || label.contains([']', ' ']) || self.page.is_part {
@@ -418,7 +418,7 @@ impl<'t> Scan<'t> {
         }
         let label = label.to_lowercase();
         let is_shown = self.reached.as_ref().is_none_or(|reached| reached.contains(label.as_str()));
-        // Of two notes with one label the first is shown.
+        // Of two footnotes with the same label, the first is shown.
         let is_first = !self.found.notes.contains_key(&label);
         self.found.notes.entry(label.clone()).or_default();
         self.note = Some(label);
@@ -438,7 +438,7 @@ impl<'t> Scan<'t> {
         Some(self.hide_part(at..end, NOTE))
     }
 
-    /// Notes that `[^1]` points to a note.
+    /// Records that the text refers to a footnote with `[^1]`.
     fn point(&mut self, at: usize) {
         let close = self.closed.close(at).filter(|close| close - at < LONGEST_WORDS);
         let inside = close.and_then(|close| self.text.get(at + 1..close));
@@ -450,13 +450,13 @@ impl<'t> Scan<'t> {
         pointed.insert(label.to_lowercase());
     }
 
-    /// What a command of TeX in a formula hides, and where reading goes on behind it.
+    /// The part hidden by a TeX command in a formula, and the position after it.
     fn command(&mut self, at: usize) -> Option<usize> {
         let unseen = self.groups.hidden(self.text, at)?;
         Some(self.hide_part(unseen, UNPRINTED))
     }
 
-    /// The words in the place of an image: `![words](address)`.
+    /// The alternative text of an image: `![words](address)`.
     fn image(&mut self, at: usize) -> Option<usize> {
         let close = self.closed.close(at + 1)?;
         let behind = self.text.as_bytes().get(close + 1)?;
@@ -478,7 +478,7 @@ impl<'t> Scan<'t> {
         })
     }
 
-    /// Reads on at one place, and returns where reading goes on.
+    /// Processes one position, and returns the next one.
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.text[at..];
         match rest.as_bytes()[0] {
@@ -507,7 +507,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The address of a link, or its label, behind its words.
+    /// The address of a link, or its label, after its words.
     fn behind_words(&mut self, at: usize) -> usize {
         let Some(close) = self.closed.close(at) else { return at };
         let inside = &self.text[at + 1..close];
@@ -518,14 +518,14 @@ impl<'t> Scan<'t> {
         if is_target { self.hide(at + 1..close) + 1 } else { at }
     }
 
-    /// Whether the bracket that is closed before a place holds words of its own: `[MoE][1]`, and not `a[i][1]`.
+    /// Whether the bracket closed before a position contains words: `[MoE][1]`, but not `a[i][1]`.
     fn follows_words(&self, at: usize) -> bool {
         let far = at.saturating_sub(LONGEST_WORDS);
         let open = self.text.as_bytes()[far..at].iter().rposition(|byte| *byte == b'[');
         open.is_some_and(|open| !self.text[..far + open].ends_with(char::is_alphanumeric))
     }
 
-    /// A comment, or a tag: its attributes, and its content where that is not shown.
+    /// A comment, or a tag: its attributes, and its contents if they are not shown.
     fn tag(&mut self, at: usize) -> usize {
         if let Some(end) = self.comment(at) {
             return self.hide_part(at..end, COMMENT);
@@ -560,7 +560,7 @@ impl<'t> Scan<'t> {
         end
     }
 
-    /// Notes whether what follows stands on a ground of its own.
+    /// Records whether the following text has its own background.
     fn ground(&mut self, tag: &Tag<'_>) {
         if tag.is_alone() || words().is_in("html.void", &tag.name) {
             return;
@@ -577,7 +577,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The style sheets in what is not shown.
+    /// The style sheets in hidden parts.
     fn sheets(&mut self, hidden: Range<usize>) {
         let part = self.text[hidden].to_ascii_lowercase();
         for sheet in part.split("<style").skip(1) {
@@ -592,7 +592,7 @@ impl<'t> Scan<'t> {
         spaces < 4 && (spaces == at || before[before.len() - spaces - 1] == b'\n')
     }
 
-    /// Where a comment or declaration of HTML ends. In a paragraph of Markdown it ends with the paragraph or is none.
+    /// The end of an HTML comment or declaration. In a Markdown paragraph it ends with the paragraph, or is not a comment.
     fn comment(&mut self, at: usize) -> Option<usize> {
         let text = self.text;
         let in_paragraph = self.is_markdown && !self.begins_line(at);
@@ -617,7 +617,7 @@ impl<'t> Scan<'t> {
         Some(end + 1)
     }
 
-    /// Where a comment in the languages of sites ends: `{% comment %}`, `{# #}`, `{/* */}`.
+    /// The end of a comment in a template language: `{% comment %}`, `{# #}`, `{/* */}`.
     fn comment_of_site(&mut self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
         let mut all = words().pairs("comment_of_site");
@@ -625,7 +625,7 @@ impl<'t> Scan<'t> {
         Some(self.next.from(close, self.text, at + open.len())? + close.len())
     }
 
-    /// Where code in a line ends, or the marks that open none.
+    /// The end of inline code, or of the marks if they open none.
     fn code_end(&mut self, at: usize) -> usize {
         let text = self.text;
         let width = |at: usize| text[at..].bytes().take_while(|byte| *byte == b'`').count();
@@ -644,7 +644,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Whether readers do not see what stands in an element.
+/// Whether an element hides its contents.
 fn is_hiding(tag: &Tag<'_>, styles: &StyleSheet, is_on_ground: bool) -> bool {
     if tag.is_closing || tag.is_alone() || words().is_in("html.void", &tag.name) {
         return false;
@@ -655,7 +655,7 @@ fn is_hiding(tag: &Tag<'_>, styles: &StyleSheet, is_on_ground: bool) -> bool {
         || styles.hides(tag, is_on_ground)
 }
 
-/// Behind the tag that closes an element, or the end of the text.
+/// After the tag that closes an element, or the end of the text.
 fn close_of(text: &str, start: usize, name: &str) -> usize {
     let (mut at, mut depth) = (start, 1usize);
     while let Some(next) = text[at..].find('<') {
@@ -678,7 +678,7 @@ fn close_of(text: &str, start: usize, name: &str) -> usize {
     text.len()
 }
 
-/// Where code between fences ends, if a line opens some.
+/// The end of fenced code, if a line opens a fence.
 fn fenced(text: &str, at: usize, line: &str, is_quotation: bool) -> Option<usize> {
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let width = line.find(|c| c != mark).unwrap_or(line.len());
@@ -702,7 +702,7 @@ fn fenced(text: &str, at: usize, line: &str, is_quotation: bool) -> Option<usize
     Some(text.len())
 }
 
-/// Whether a text is an address, with a title behind it or without one.
+/// Whether a text is an address, with a title after it or without one.
 fn is_address(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let target = words.next().unwrap_or_default();
@@ -710,7 +710,7 @@ fn is_address(text: &str) -> bool {
     is_title && target.contains(|c: char| c.is_alphabetic() || "/#".contains(c))
 }
 
-/// The label of a line `[label]: address`, and where in it the address begins; a note, `[^1]:`, is text.
+/// The label of a line `[label]: address`, and the start of the address; a footnote, `[^1]:`, is text.
 fn definition(line: &str) -> Option<(&str, usize)> {
     let label = line.trim_start().strip_prefix('[').filter(|rest| !rest.starts_with('^'))?;
     let end = label.find("]:")?;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-/// A sentence without an end is cut so many bytes before and behind the part.
+/// The number of bytes before and after the part at which an endless sentence is cut.
 const REACH: usize = 200;
 
-/// The sentence, or the line of a table, that has a part of a text.
+/// The sentence, or the table row, that contains a part of a text.
 pub fn around(text: &str, part: &Range<usize>) -> Range<usize> {
     let (before, behind) = beside(text, part, REACH);
     let ends = |text: &'_ str| {
@@ -14,16 +14,16 @@ pub fn around(text: &str, part: &Range<usize>) -> Range<usize> {
     };
     let first = part.start - before.len();
     let start = first + ends(before).last().copied().unwrap_or(0);
-    // What ends inside the part goes on to no other sentence.
+    // A part that ends a sentence does not extend to the next one.
     let is_over = text[part.clone()].trim_end().ends_with(['.', '!', '?']);
     let rest = if is_over { 0 } else { ends(behind).first().copied().unwrap_or(behind.len()) };
     start..part.end + rest
 }
 
-/// A paragraph without an end is cut so many bytes before and behind the part.
+/// The number of bytes before and after the part at which an endless paragraph is cut.
 const PARAGRAPH_REACH: usize = 2_000;
 
-/// The paragraph that has a part of a text: what stands between two empty lines.
+/// The paragraph that contains a part of a text, between two empty lines.
 pub fn paragraph(text: &str, part: &Range<usize>) -> Range<usize> {
     let (before, behind) = beside(text, part, PARAGRAPH_REACH);
     let is_empty_line =
@@ -35,18 +35,18 @@ pub fn paragraph(text: &str, part: &Range<usize>) -> Range<usize> {
     part.start - before.len() + start..part.end + end
 }
 
-/// What stands before and behind a part of a text, at most so many bytes of each.
+/// The text before and after a part, at most `reach` bytes each.
 fn beside<'t>(text: &'t str, part: &Range<usize>, reach: usize) -> (&'t str, &'t str) {
     (last_bytes(&text[..part.start], reach), first_bytes(&text[part.end..], reach))
 }
 
-/// The beginning of a text, of at most so many bytes.
+/// The start of a text, at most `most` bytes.
 pub fn first_bytes(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
-/// The end of a text, of at most so many bytes.
+/// The end of a text, at most `most` bytes.
 pub fn last_bytes(text: &str, most: usize) -> &str {
     let start =
         (text.len().saturating_sub(most)..=text.len()).find(|at| text.is_char_boundary(*at));

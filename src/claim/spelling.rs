@@ -1,8 +1,8 @@
-//! Texts as they are read aloud: spellings of one sign are one, and marks of emphasis are no part of the words.
+//! Normalized texts: all spellings of a character become one, and emphasis marks are removed.
 //!
-//! Quotation marks, dashes and spaces have many spellings; a quote that was typed has others than the page. No digit
-//! and no decimal point is touched, and nothing that readers see is left out between two signs of one number: tags,
-//! the addresses of links, and what points to notes are not seen.
+//! Quotation marks, dashes and spaces have many spellings, and a typed quote has different ones than the page. Digits and
+//! decimal points are unchanged, and nothing visible is removed between two characters of one number; tags, link addresses
+//! and footnote references are invisible.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use memchr::memmem;
 use crate::markup::{self, Brackets, Seen};
 use crate::seen::has_no_width;
 
-/// So many places of a quote may overlap.
+/// The maximum number of overlapping positions of a quote.
 const MOST_OVERLAPPING: usize = 100;
 
-/// A text with one spelling for each sign, and where each of its bytes comes from.
+/// A text with one spelling for each character, and the origin of each of its bytes.
 #[derive(Debug, Default)]
 pub struct PlainSpelling {
     /// The text: no emphasis, straight quotes, one kind of dash, single spaces.
@@ -24,14 +24,14 @@ pub struct PlainSpelling {
 }
 
 impl PlainSpelling {
-    /// Of a text of at most 4 GB.
+    /// Normalizes a text of at most 4 GB.
     pub fn of(text: &str) -> Self {
         let mut plain = Self::default();
         let mut before = None;
-        // Where the words of links end, and how far the marks there reach.
+        // The ends of the words of links, and the extent of the marks there.
         let mut closes: Vec<Range<usize>> = Vec::new();
         let brackets = Brackets::of(text);
-        // Behind these marks of emphasis it was looked once: they are all left out, or none.
+        // The end of a run of emphasis marks that was inspected: either all of its marks are removed or none.
         let mut kept_until = 0;
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
@@ -73,7 +73,7 @@ impl PlainSpelling {
         plain
     }
 
-    /// A text with its own signs, and one space for each run of white space.
+    /// A text with unchanged characters, and one space for each run of white space.
     pub fn single_spaced(text: &str) -> Self {
         let mut plain = Self::default();
         for (at, c) in text.char_indices() {
@@ -82,7 +82,7 @@ impl PlainSpelling {
         plain
     }
 
-    /// A text with its own signs and no white space.
+    /// A text with unchanged characters and no white space.
     pub fn squeezed(text: &str) -> Self {
         let mut plain = Self::default();
         for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
@@ -91,23 +91,23 @@ impl PlainSpelling {
         plain
     }
 
-    /// Says a sign; of several spaces only the first.
+    /// Appends a character; of several spaces only the first.
     fn say(&mut self, sign: char, from: Range<usize>) {
         if sign != ' ' || !self.text.ends_with(' ') {
             self.push(sign.encode_utf8(&mut [0; 4]), from);
         }
     }
 
-    /// Says signs that stand for a part of the original.
+    /// Appends characters that represent a part of the original.
     pub(crate) fn push(&mut self, signs: &str, from: Range<usize>) {
         self.text.push_str(signs);
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         self.from.resize(self.text.len(), (place(from.start), place(from.end)));
     }
 
-    /// Every place of words that are spelled as this text is, in this text. Places may overlap; where more than
-    /// `MOST_OVERLAPPING` do, the later ones stand beside each other, as a text that repeats itself begins its quotes
-    /// nearly everywhere.
+    /// All positions of some words, normalized in the same way, in this text. Positions may overlap; if more than
+    /// `MOST_OVERLAPPING` do, only later ones without overlap are returned, because a repetitive text contains the start of
+    /// a quote nearly everywhere.
     pub fn places(&self, words: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         if words.is_empty() {
@@ -128,7 +128,7 @@ impl PlainSpelling {
         found
     }
 
-    /// What a part of the plain text is in the original.
+    /// The range in the original of a part of the normalized text.
     pub fn original(&self, part: Range<usize>) -> Range<usize> {
         let of = |at: usize| {
             self.from.get(at).map_or((0, 0), |(start, end)| (*start as usize, *end as usize))
@@ -137,12 +137,12 @@ impl PlainSpelling {
     }
 }
 
-/// Whether two texts are one when their spelling does not count.
+/// Whether two texts are equal after normalization.
 pub fn same(a: &str, b: &str) -> bool {
     a == b || PlainSpelling::of(a).text.trim() == PlainSpelling::of(b).text.trim()
 }
 
-/// One spelling for all of a sign; an em dash before a digit is no minus and stays what it is.
+/// The normalized spelling of a character; an em dash before a digit is not a minus and stays unchanged.
 fn spelled(c: char, rest: &str) -> char {
     match c {
         '‘' | '’' | '‚' | '‛' => '\'',
@@ -161,12 +161,12 @@ fn is_emphasis(c: char) -> bool {
     matches!(c, '*' | '_' | '`')
 }
 
-/// Whether marks between `before` and `rest` are emphasis: they stand at the edge of words, and leaving them out joins
-/// nothing: `8*384` is a product, `top_k` a name.
+/// Whether marks between `before` and `rest` are emphasis: they are at the edge of words, and removing them joins nothing.
+/// `8*384` is a product, `top_k` a name.
 fn is_left_out(before: Option<char>, rest: &str) -> bool {
     let mut after = rest.chars();
     let next = after.next();
-    // A sign or a point before a digit is part of a number.
+    // A sign or a decimal point before a digit is part of a number.
     let begins_number = next.is_some_and(|c| ".,+-−–".contains(c))
         && after.next().is_some_and(|c| c.is_ascii_digit());
     let is_word = |c: char| c.is_alphanumeric();

@@ -1,4 +1,4 @@
-//! Styles that hide what stands in an element: its own, and those of style sheets in the text.
+//! Styles that hide the contents of an element: its own, and those of style sheets in the text.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const OFF_PAGE: f64 = -500.0;
 /// Properties with their values, the last of each.
 type Declarations = BTreeMap<String, String>;
 
-/// The declarations that hold for one element; what stands later goes before.
+/// The declarations of one element; later ones take precedence.
 struct Applied<'s> {
     of_sheets: Vec<&'s Declarations>,
     own: Declarations,
@@ -29,7 +29,7 @@ impl Applied<'_> {
 pub(crate) struct StyleSheet(BTreeMap<String, Declarations>);
 
 impl StyleSheet {
-    /// Takes in the rules of a style sheet. Rules for print or for some widths say nothing about every reader.
+    /// Adds the rules of a style sheet. Rules for print or for some widths do not apply to every reader.
     pub(crate) fn read(&mut self, css: &str) {
         let css = without_comments(&css.to_ascii_lowercase());
         // Whether the rules of each open block hold for every reader.
@@ -68,7 +68,7 @@ impl StyleSheet {
         self.0.is_empty()
     }
 
-    /// Whether an element is hidden by a style. White words on a page are; on another ground they are not.
+    /// Whether a style hides an element. White text is hidden on the page, but not on a different background.
     pub(crate) fn hides(&self, tag: &Tag<'_>, is_on_ground: bool) -> bool {
         let all = self.declarations(tag);
         let color = tag.attributes.iter().find(|(name, _)| name == "color" && tag.name == "font");
@@ -77,13 +77,13 @@ impl StyleSheet {
         hide(&all) || is_white && !is_on_ground && !grounds(&all)
     }
 
-    /// Whether an element has a ground of its own that is not white.
+    /// Whether an element has its own background that is not white.
     pub(crate) fn has_ground(&self, tag: &Tag<'_>) -> bool {
         let is_colored = |(name, value): &(String, String)| name == "bgcolor" && !is_white(value);
         tag.attributes.iter().any(is_colored) || grounds(&self.declarations(tag))
     }
 
-    /// What all styles say of an element.
+    /// The declarations of all styles for an element.
     fn declarations(&self, tag: &Tag<'_>) -> Applied<'_> {
         let of = |key: &str| {
             let found = tag.attributes.iter().find(|(name, _)| name == key);
@@ -97,7 +97,7 @@ impl StyleSheet {
     }
 }
 
-/// Whether declarations give an element a ground that white words can be read on.
+/// Whether declarations set a background on which white text is readable.
 fn grounds(all: &Applied<'_>) -> bool {
     words().list("styles.grounds").iter().any(|property| {
         let ground = all.get(property);
@@ -119,7 +119,7 @@ fn declarations(css: &str) -> impl Iterator<Item = (String, String)> + '_ {
     })
 }
 
-/// The number that a length or a share begins with.
+/// The number at the start of a length or percentage.
 pub(crate) fn amount(value: &str) -> Option<f64> {
     value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').trim().parse().ok()
 }
@@ -155,7 +155,7 @@ fn hide(all: &Applied<'_>) -> bool {
         || is_far
 }
 
-/// The largest size of words that nobody reads, in the unit of a size.
+/// The largest unreadable font size, in the unit of `size`.
 fn smallest(size: &str) -> f64 {
     match size.trim_end_matches(|c: char| !c.is_ascii_alphabetic() && c != '%') {
         size if size.ends_with("em") => 0.1,

@@ -6,16 +6,16 @@ use std::ops::Range;
 use num_rational::BigRational;
 use repro_core::decimal::Printed;
 
-/// A part of an expression and where it stands in the text, in bytes.
+/// A part of an expression and its position in the text, in bytes.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// What it is.
+    /// Its kind.
     pub kind: ExpressionKind,
-    /// Where it stands.
+    /// Its position.
     pub span: Range<usize>,
 }
 
-/// What an expression can be.
+/// The kinds of expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExpressionKind {
     /// A number as written: `8`, `0.5%`, `4.5B`.
@@ -45,13 +45,13 @@ pub enum ExpressionKind {
 /// An argument of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
-    /// Its name, where one is written.
+    /// Its name, if there is one.
     pub name: Option<String>,
     /// Its value.
     pub value: Expression,
 }
 
-/// What joins two numbers.
+/// The operators between two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArithmeticOperator {
     /// The sum.
@@ -66,7 +66,7 @@ pub enum ArithmeticOperator {
     Power,
 }
 
-/// What stands between two values of a relation.
+/// The operators between two values of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RelationOperator {
     /// Smaller.
@@ -118,7 +118,7 @@ impl RelationOperator {
         }
     }
 
-    /// What holds of `b` and `a` where this holds of `a` and `b`.
+    /// The relation between `b` and `a` if this one holds between `a` and `b`.
     pub fn turned(self) -> Self {
         match self {
             Self::Less => Self::Greater,
@@ -130,14 +130,14 @@ impl RelationOperator {
     }
 }
 
-/// Where a part stands says nothing about what it means.
+/// Positions do not affect equality.
 impl PartialEq for Expression {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
 }
 
-/// The parts directly inside an expression, shared or to be changed.
+/// The direct parts of an expression, shared or mutable.
 macro_rules! parts_of {
     ($kind:expr, $iter:ident $(, $mut:ident)?) => {
         match $kind {
@@ -163,12 +163,12 @@ macro_rules! parts_of {
 }
 
 impl Expression {
-    /// The parts directly inside this one, from left to right.
+    /// The direct parts of this one, from left to right.
     pub fn parts(&self) -> Vec<&Self> {
         parts_of!(&self.kind, iter)
     }
 
-    /// The same, to be changed.
+    /// Mutable references to the direct parts.
     pub fn parts_mut(&mut self) -> Vec<&mut Self> {
         parts_of!(&mut self.kind, iter_mut, mut)
     }
@@ -196,7 +196,7 @@ impl Expression {
         }
     }
 
-    /// What it calls, or the name that it is.
+    /// The name of the called function, or the name itself.
     pub fn name(&self) -> Option<&str> {
         match &self.kind {
             ExpressionKind::Call(name, _) | ExpressionKind::Name(name) => Some(name),
@@ -227,8 +227,7 @@ impl Expression {
         Some(Printed::parse(self.number()?).ok()?.in_ones())
     }
 
-    /// How tightly its outermost sign binds: a part that binds less tightly than its place asks needs
-    /// parentheses.
+    /// The precedence of its outermost operator: a part with lower precedence than its position requires needs parentheses.
     fn strength(&self) -> u8 {
         match &self.kind {
             ExpressionKind::Not(_) => 0,
@@ -240,16 +239,16 @@ impl Expression {
         }
     }
 
-    /// The part as it is written at a place that asks for some strength.
+    /// The text of the part at a position that requires some precedence.
     fn within(&self, least: u8) -> Operand<'_> {
         Operand { part: self, least }
     }
 }
 
-/// A part of an expression beside a sign.
+/// An operand of an operator.
 struct Operand<'e> {
     part: &'e Expression,
-    /// How tightly it must bind to stand without parentheses.
+    /// The precedence from which it needs no parentheses.
     least: u8,
 }
 

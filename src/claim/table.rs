@@ -8,17 +8,17 @@ use std::ops::{Deref, Range};
 use crate::seen::HIDDEN;
 use crate::spelling;
 
-/// A cell: its text without the space around it, and where that stands.
+/// A cell: its text without surrounding space, and the position of that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintedCell {
-    /// What it holds.
+    /// Its text.
     pub text: String,
-    /// Where that stands in the text that the table was read from, in bytes.
+    /// Its position in the text of the table, in bytes.
     pub span: Range<usize>,
 }
 
 impl PrintedCell {
-    /// A cell that stands in no text.
+    /// A cell without a position in a text.
     pub fn alone(text: String) -> Self {
         Self { text, span: 0..0 }
     }
@@ -34,7 +34,7 @@ pub struct PrintedTable {
 }
 
 impl PrintedTable {
-    /// Reads a table that stands alone in a text; none where there are no two lines of cells.
+    /// Parses a text that consists of a table; none without at least two lines of cells.
     pub fn parse(text: &str) -> Option<Self> {
         let lines: Vec<_> = lines(text).filter(|(_, line)| !line.trim().is_empty()).collect();
         let cells: Option<Vec<_>> = cells_of_lines(&lines).into_iter().collect();
@@ -45,13 +45,13 @@ impl PrintedTable {
     }
 }
 
-/// A table, and its lines by the names of rows.
+/// A table, and its lines by row name.
 #[derive(Debug)]
 pub struct NamedTable {
     table: PrintedTable,
-    /// The lines by their first cells, as they are read.
+    /// The lines by their normalized first cells.
     by_first: HashMap<String, Vec<usize>>,
-    /// The same of lines whose first cell is empty, by the cell above it that they belong to.
+    /// The lines with an empty first cell, by the cell above that they belong to.
     by_group: HashMap<String, Vec<usize>>,
 }
 
@@ -64,7 +64,7 @@ impl Deref for NamedTable {
 }
 
 impl NamedTable {
-    /// Of a table.
+    /// Indexes a table.
     pub fn of(table: PrintedTable) -> Self {
         let mut by_first: HashMap<String, Vec<usize>> = HashMap::new();
         let mut by_group: HashMap<String, Vec<usize>> = HashMap::new();
@@ -82,14 +82,14 @@ impl NamedTable {
         Self { table, by_first, by_group }
     }
 
-    /// The line whose first cells are these, parted by `|` where there are several, if there is just one.
-    /// Below a cell, empty ones mean the same as it.
+    /// The line with these first cells, separated by `|`, if there is exactly one. Empty cells below a cell have the same
+    /// meaning as that cell.
     pub fn row(&self, label: &str) -> Option<usize> {
         let parts: Vec<_> = label.split('|').map(str::trim).collect();
         let first = read_alike(parts[0]);
         let near =
             |rows: &'_ HashMap<String, Vec<usize>>| rows.get(&first).cloned().unwrap_or_default();
-        // The lines with the name, and how many of its parts they have from a line above.
+        // The lines with this name, and the number of its parts that come from a line above.
         let own = near(&self.by_first).into_iter().map(|index| (index, 0));
         let grouped = near(&self.by_group).into_iter().map(|index| (index, 1));
         let lines: Vec<_> = own.chain(grouped.filter(|_| parts.len() > 1)).collect();
@@ -102,11 +102,11 @@ impl NamedTable {
             let mut found = lines.iter().filter(fits);
             found.next().filter(|_| found.next().is_none()).map(|(index, _)| *index)
         };
-        // A name that is spelled so goes before one that is only read so.
+        // A name with the exact spelling takes precedence over one that only matches after normalization.
         only(|cell, part| cell == part).or_else(|| only(spelling::same))
     }
 
-    /// The table of that line alone, below the one that names what its empty cells mean.
+    /// The table with only that line, below the line that explains its empty cells.
     pub fn alone(&self, label: &str) -> PrintedTable {
         let own = self.row(label);
         let has_name = |at: &usize| {
@@ -119,7 +119,7 @@ impl NamedTable {
     }
 }
 
-/// So many tables with one head are looked at: one that stands more often is no head.
+/// The maximum number of tables with the same head: a head with more occurrences is not a head.
 pub(crate) const MOST_HEADS: usize = 8;
 
 /// A line of cells.
@@ -127,7 +127,7 @@ pub(crate) const MOST_HEADS: usize = 8;
 pub struct TableLine {
     /// Its cells.
     pub cells: Vec<PrintedCell>,
-    /// Where it stands, without the space behind it.
+    /// Its position, without trailing space.
     pub span: Range<usize>,
 }
 
@@ -135,11 +135,11 @@ pub struct TableLine {
 #[derive(Debug)]
 struct TableBlock {
     lines: Vec<TableLine>,
-    /// Whether it is marked up, so that cells over several columns or rows shift others.
+    /// Whether it is HTML or TeX, in which cells over several columns or rows shift others.
     is_marked_up: bool,
 }
 
-/// A table of a text: the lines below that of its head.
+/// A table in a text: the lines below its head.
 #[derive(Debug, Clone, Copy)]
 pub struct TableBelow<'l> {
     lines: &'l TableLines,
@@ -168,7 +168,7 @@ impl<'l> TableBelow<'l> {
         self.block().lines[self.at + 1..].iter().filter(move |line| self.is_row(line))
     }
 
-    /// Its rows that are read as `key` says, in their order.
+    /// The rows with the normalized text `key`, in order.
     pub(crate) fn rows_read_as(self, key: &str) -> impl Iterator<Item = &'l TableLine> + use<'l> {
         let places = self.lines.by_cells.get(key).map_or(&[][..], Vec::as_slice);
         let first = places.partition_point(|place| *place <= (self.block, self.at));
@@ -187,12 +187,12 @@ impl<'l> TableBelow<'l> {
 #[derive(Debug)]
 pub struct TableLines {
     blocks: Vec<TableBlock>,
-    /// The block and the place in it of each line, by its cells as they are read.
+    /// The block and position of each line, by its normalized cells.
     by_cells: HashMap<String, Vec<(usize, usize)>>,
 }
 
 impl TableLines {
-    /// Of a text.
+    /// Splits a text into lines of cells.
     pub fn of(text: &str) -> Self {
         let mut blocks: Vec<TableBlock> = Vec::new();
         let mut was_cells = false;
@@ -219,7 +219,7 @@ impl TableLines {
         Self { blocks, by_cells }
     }
 
-    /// The lines with these cells, however their signs are spelled.
+    /// The lines with these cells, after normalization.
     pub fn same_as(&self, row: &[PrintedCell]) -> impl Iterator<Item = &TableLine> {
         let placed = self.places(row).filter(|place| !place.block().is_marked_up);
         placed.map(|place| &place.block().lines[place.at])
@@ -232,12 +232,12 @@ impl TableLines {
         placed.filter(|place| same(place.head(), row))
     }
 
-    /// The one table whose head has these cells; else how many there are, as far as they are looked at.
+    /// The one table whose head has these cells, or the number of such tables, up to the limit.
     pub fn table(&self, head: &[PrintedCell]) -> Result<PrintedTable, usize> {
         let is_spelled_so =
             |table: &TableBelow| std::iter::zip(table.head(), head).all(|(a, b)| a.text == b.text);
         let mut found: Vec<_> = self.tables(head).take(MOST_HEADS).collect();
-        // A head that is spelled so goes before one that is only read so.
+        // A head with the exact spelling takes precedence over one that only matches after normalization.
         if found.iter().any(is_spelled_so) {
             found.retain(is_spelled_so);
         }
@@ -247,13 +247,13 @@ impl TableLines {
         }
     }
 
-    /// Every table whose head has these cells, however their signs are spelled.
+    /// All tables whose head has these cells, after normalization.
     pub fn tables(&self, head: &[PrintedCell]) -> impl Iterator<Item = TableBelow<'_>> {
         self.places(head).filter(|table| table.rows().next().is_some())
     }
 }
 
-/// The cells of a line as they are read, by which lines that may be the same are found.
+/// The normalized cells of a line, by which equal lines are found.
 pub(crate) fn key(row: &[PrintedCell]) -> String {
     let mut key = String::new();
     for cell in row {
@@ -263,12 +263,12 @@ pub(crate) fn key(row: &[PrintedCell]) -> String {
     key
 }
 
-/// A text as it is read: texts that differ in the spelling of their signs alone are one.
+/// The normalized text: texts that differ only in the spelling of characters are equal.
 fn read_alike(text: &str) -> String {
     spelling::PlainSpelling::of(text).text.trim().to_owned()
 }
 
-/// The cells of each line. A table needs no bars around its lines where a rule below the first says that it is one.
+/// The cells of each line. A table needs no outer bars if the second line is a rule.
 fn cells_of_lines(lines: &[(usize, &str)]) -> Vec<Option<Vec<PrintedCell>>> {
     let mut all: Vec<_> = lines.iter().map(|(start, line)| cells(line, *start)).collect();
     let mut at = 1;
@@ -289,7 +289,7 @@ fn cells_of_lines(lines: &[(usize, &str)]) -> Vec<Option<Vec<PrintedCell>>> {
     all
 }
 
-/// The cells of a line that need not begin with a bar; none where no bar parts two.
+/// The cells of a line without outer bars; none if no bar separates two.
 fn bare_cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     line.contains('|').then(|| split(line, start))
 }
@@ -299,7 +299,7 @@ pub fn head(line: &str) -> Option<Vec<PrintedCell>> {
     bare_cells(line, 0)
 }
 
-/// The cells of a line; none where it does not begin with `|`.
+/// The cells of a line; none if it does not start with `|`.
 pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     line.trim_start().starts_with('|').then(|| split(line, start))
 }
@@ -318,7 +318,7 @@ fn split(line: &str, start: usize) -> Vec<PrintedCell> {
     cells
 }
 
-/// The cell in a stretch of a text, without the space around it and what nobody sees in it.
+/// The cell in a part of a text, without surrounding space and hidden parts.
 fn cell(text: &str, inside: Range<usize>) -> PrintedCell {
     let part = &text[inside.clone()];
     let bare = part.trim_start();
@@ -327,12 +327,12 @@ fn cell(text: &str, inside: Range<usize>) -> PrintedCell {
     PrintedCell { text: bare.replace(HIDDEN, ""), span: start..start + bare.len() }
 }
 
-/// The column that a head names: by its text, or, where several have one text, by text and number, `loss #2`.
+/// The column with a name: by its text or, if several have the same text, by text and number, `loss #2`.
 pub fn column(head: &[PrintedCell], label: &str) -> Option<usize> {
     let numbered =
         label.rsplit_once(" #").and_then(|(text, number)| Some((text, number.parse().ok()?)));
     let (text, number): (&str, usize) = numbered.unwrap_or((label, 1));
-    // A head that is spelled so goes before one that is only read so.
+    // A head with the exact spelling takes precedence over one that only matches after normalization.
     let as_spelled = head.iter().any(|cell| cell.text == text);
     let fits = |cell: &PrintedCell| match as_spelled {
         true => cell.text == text,
@@ -340,11 +340,11 @@ pub fn column(head: &[PrintedCell], label: &str) -> Option<usize> {
     };
     let mut named = head.iter().enumerate().filter(|(_, cell)| fits(cell));
     let found = named.nth(number.checked_sub(1)?)?.0;
-    // Without a number the text must name one column.
+    // Without a number, the text must match exactly one column.
     (numbered.is_some() || named.next().is_none()).then_some(found)
 }
 
-/// Whether two lines have the same cells, however their signs are spelled.
+/// Whether two lines have the same cells, after normalization.
 pub fn same(a: &[PrintedCell], b: &[PrintedCell]) -> bool {
     a.len() == b.len() && std::iter::zip(a, b).all(|(a, b)| spelling::same(&a.text, &b.text))
 }
@@ -355,7 +355,7 @@ pub fn is_rule(row: &[PrintedCell]) -> bool {
         .all(|cell| cell.text.contains('-') && cell.text.chars().all(|c| matches!(c, '-' | ':')))
 }
 
-/// The lines of a text with the place where each begins.
+/// The lines of a text with their starting positions.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split_inclusive('\n').map(move |line| {
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(lines.table(&cells("| arm |", 0).unwrap()), Err(0));
         let twice = format!("{TEXT}{TEXT}");
         assert_eq!(TableLines::of(&twice).table(&head), Err(2));
-        // A head alone, or above nothing but rules, is no table.
+        // A head alone, or with only rules below, is not a table.
         assert_eq!(
             TableLines::of("| arm | loss |\n\n| arm | loss |\n|-|-|\n").table(&head),
             Err(0)
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!((of("short | a"), of("short | b")), (Some(0), Some(1)));
         assert_eq!((of("long | a"), of("long|b"), of("long")), (Some(2), Some(3), Some(2)));
         assert_eq!((of("short | c"), of(""), of("b"), of("| b")), (None, None, None, None));
-        // Two lines of one name have none.
+        // Two lines with the same name are ambiguous.
         let table = PrintedTable::parse("| a | b |\n| s | x |\n| | y |\n| | y |").unwrap();
         assert_eq!(NamedTable::of(table).row("s | y"), None);
     }

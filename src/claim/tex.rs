@@ -1,7 +1,7 @@
-//! What commands of TeX hide: phantoms, what is white, what has no size, what stands behind the end of the document.
+//! Text hidden by TeX commands: phantoms, white text, text of size zero, and text after the end of the document.
 //!
-//! Markdown and HTML have the same commands in their formulas. A text may be one bracket a million times: what closes each is found
-//! once for the whole text.
+//! Formulas in Markdown and HTML have the same commands. A text may repeat one bracket a million times, so the closing
+//! position of each is computed once for the whole text.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,21 +10,21 @@ use crate::sentence::{first_bytes, last_bytes};
 use crate::styles::{amount, is_white};
 use crate::words::words;
 
-/// The largest size of letters in points, and the largest share of its size, at which nobody reads a text.
+/// The largest unreadable font size in points, and the largest unreadable scale factor.
 const SMALLEST: f64 = 1.0;
 const SMALLEST_SHARE: f64 = 0.05;
-/// The most bytes of the name of a model of colors with its brackets.
+/// The maximum length of a color model's name in bytes, including its brackets.
 const LONGEST_MODEL: usize = 100;
-/// So far before white words something may be named that they stand on.
+/// The distance before white text in which its background may be defined.
 const NEAR: usize = 400;
-/// What ends the reach of a setting inside its group: the next cell, line, formula or paragraph.
+/// The ends of a setting inside its group: the next cell, line, formula or paragraph.
 const ENDS: [&str; 4] = ["&", "\\\\", "$", "\n\n"];
 
 /// The groups `{...}` of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     closed: HashMap<usize, usize>,
-    /// Whether the whole text has a ground that white words may stand on.
+    /// Whether the whole text has a background on which white text may be readable.
     has_ground: bool,
 }
 
@@ -51,7 +51,7 @@ impl Groups {
         Some(start + 1..close)
     }
 
-    /// What the command at a place hides, if it hides anything.
+    /// The range hidden by the command at a position, if any.
     pub(crate) fn hidden(&self, text: &str, at: usize) -> Option<Range<usize>> {
         let rest = text.get(at..)?.strip_prefix('\\')?;
         let name = &rest[..rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len())];
@@ -78,7 +78,7 @@ impl Groups {
         if !is_unseen {
             return None;
         }
-        // `\fontsize{0}{0}` and `\resizebox{0pt}{!}{words}` are given two measures.
+        // `\fontsize{0}{0}` and `\resizebox{0pt}{!}{words}` have two sizes.
         let has_two = name == "fontsize" || name == "resizebox";
         let given = if has_two { self.argument(text, given.end + 1)? } else { given };
         if holds_on {
@@ -88,13 +88,13 @@ impl Groups {
         }
     }
 
-    /// Whether white words at a place may stand on something darker.
+    /// Whether white text at a position may have a darker background.
     fn has_ground(&self, text: &str, at: usize) -> bool {
         let paragraph = last_bytes(&text[..at], NEAR).rsplit("\n\n").next().unwrap_or_default();
         self.has_ground || words().list("tex.grounds").iter().any(|name| paragraph.contains(name))
     }
 
-    /// How far a setting reaches from a place.
+    /// The end of a setting's scope from a position.
     fn reach(&self, text: &str, from: usize) -> usize {
         let mut at = from;
         while let Some(next) = text[at..].chars().next() {

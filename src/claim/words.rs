@@ -1,14 +1,14 @@
-//! Words and signs that texts are read by: lists by name, as they stand in a file of TOML.
+//! The words and characters that texts are parsed with: named lists from a TOML file.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// The words of this crate as they stand in the source tree.
+/// The vocabulary of this crate.
 const FILE: &str = include_str!("vocabulary.toml");
 
-/// Lists of words, and words that stand for others, by the names of their tables and their own: `html.blocks`.
+/// Lists of words, and mappings of words, by table and name: `html.blocks`.
 #[derive(Debug, Default, Deserialize)]
 pub struct WordLists(BTreeMap<String, BTreeMap<String, Entry>>);
 
@@ -52,12 +52,12 @@ impl WordLists {
         self.table(table).filter_map(|(name, entry)| Some((name, entry.list()?)))
     }
 
-    /// The words of a table, and what they stand for.
+    /// The words of a table with their mapped values.
     pub fn pairs(&self, table: &str) -> impl Iterator<Item = (&str, &str)> {
         self.table(table).filter_map(|(word, entry)| Some((word, entry.word()?)))
     }
 
-    /// What a word of a table stands for.
+    /// The mapped value of a word in a table.
     pub fn pair(&self, table: &str, word: &str) -> Option<&str> {
         self.0.get(table)?.get(word)?.word()
     }
@@ -68,7 +68,7 @@ impl WordLists {
         start.map(String::as_str)
     }
 
-    /// What stands behind the word of a list that a text begins with.
+    /// The text after the word of a list that it starts with.
     pub(crate) fn behind<'t>(&self, list: &str, text: &'t str) -> Option<&'t str> {
         self.list(list).iter().find_map(|word| text.strip_prefix(word.as_str()))
     }

@@ -1,10 +1,10 @@
-//! Names of logged numbers and of settings: under which others write what has a meaning here. The table is `columns.toml`.
+//! Names that other programs use for logged numbers and settings, from the table `columns.toml`.
 
 use std::sync::LazyLock;
 
 use crate::source::{Document, Error, Source};
 
-/// Our name of something, and the names that others have for it.
+/// Our name of a value, and the names that others use for it.
 #[derive(Debug)]
 struct KnownNames {
     ours: String,
@@ -26,7 +26,7 @@ fn table(of: &str) -> Result<Vec<KnownNames>, Error> {
     rows.collect()
 }
 
-/// `train/Loss` as `train_loss`: small letters, and `_` between words.
+/// `train/Loss` as `train_loss`: lower case, and `_` between words.
 pub fn plain(name: &str) -> String {
     let lower = name.trim_start_matches('_').to_ascii_lowercase();
     lower.replace(['/', '.', '-', ' '], "_")
@@ -42,7 +42,7 @@ pub fn setting_names(ours: &str) -> impl Iterator<Item = &'static str> + Clone {
     names(&SETTINGS, ours)
 }
 
-/// Which of our columns a name stands for.
+/// Our column with this name or synonym.
 pub fn column_of(name: &str) -> Option<&'static str> {
     let plain = plain(name);
     let is_it = |known: &&KnownNames| known.ours == plain || known.also.contains(&plain);

@@ -1,7 +1,7 @@
-//! How what a verification found is kept, to be read again by the same program: places with all that is drawn of them, codes by
-//! their ids, and words of the program as such.
+//! Serialization of verification results for the same program: places with their excerpts, codes by their ids, and words of
+//! the program.
 //!
-//! Reports for programs have another shape, and leave out what these need.
+//! Reports for other programs have a different format without these details.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -13,18 +13,18 @@ use crate::digest::Digest;
 use crate::source::{Code, Details, Error, Location};
 use crate::verdict::Verdict;
 
-/// A word of the program: the name of a kind, a rule, a unit. Written so because a structure that has a `&'static str` as such
-/// can be read from what lives as long alone.
+/// A word of the program: the name of a kind, a rule or a unit. The type alias is needed because serde cannot deserialize a
+/// plain `&'static str` from shorter-lived input.
 pub type ProgramWord = &'static str;
 
-/// So many different words, and bytes of one, a program has at most.
+/// The maximum number of words, and of bytes per word.
 const WORDS: usize = 4_096;
 const LENGTH: usize = 128;
 
-/// Words that were read.
+/// The words read so far.
 static KNOWN: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
 
-/// A word of the program. Each is held once, as long as the program runs.
+/// Reads a word of the program. Each word is kept for the lifetime of the program.
 pub fn word<'de, D: Deserializer<'de>>(from: D) -> Result<ProgramWord, D::Error> {
     let text = String::deserialize(from)?;
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,14 +33,14 @@ pub fn word<'de, D: Deserializer<'de>>(from: D) -> Result<ProgramWord, D::Error>
         return Ok(word);
     }
     if known.len() >= WORDS || text.len() > LENGTH {
-        return Err(D::Error::custom("not a word of the program"));
+        return Err(D::Error::custom("not a word of this program"));
     }
     let word: &'static str = Box::leak(text.into_boxed_str());
     known.insert(word);
     Ok(word)
 }
 
-/// The same where there may be none.
+/// Reads an optional word.
 pub fn any_word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ProgramWord>, D::Error> {
     struct Read(ProgramWord);
     impl<'de> Deserialize<'de> for Read {
@@ -84,7 +84,7 @@ impl Serialize for KeptPlace {
     }
 }
 
-/// By its id.
+/// Serialized as its id.
 impl Serialize for Code {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.id)
@@ -94,7 +94,7 @@ impl Serialize for Code {
 impl<'de> Deserialize<'de> for &'static Code {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let id = String::deserialize(from)?;
-        Code::known(&id).ok_or_else(|| D::Error::custom("a code that this program does not have"))
+        Code::known(&id).ok_or_else(|| D::Error::custom("a code unknown to this program"))
     }
 }
 
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for Verdict {
     }
 }
 
-/// By its digits.
+/// Serialized as its digits.
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)

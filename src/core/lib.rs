@@ -21,7 +21,7 @@ pub mod yaml;
 
 pub use verdict::Verdict;
 
-/// The source of everything that reads documents and hashes: what a cache holds of a read is void once this changes.
+/// The source files that read documents and hashes. Cached results of reads are invalid once they change.
 pub const READERS: &[&str] = &[
     include_str!("source/mod.rs"),
     include_str!("source/json.rs"),

@@ -1,4 +1,4 @@
-//! Work on many items by several threads, with results that do not depend on how many.
+//! Work on many items by several threads, with results that do not depend on the number of threads.
 //!
 //! Why this is not rayon: `docs/decisions/threads.md`.
 
@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Threads without an item of their own: they may help with what others still work on.
+/// Idle threads that may help with the remaining items.
 #[derive(Debug, Default)]
 pub struct Spare(AtomicUsize);
 
 impl Spare {
-    /// Takes one of them, where there is one; it is given back when the answer is dropped.
+    /// Takes one of them, if there is one; dropping the result returns it.
     pub fn take(&self) -> Option<Lent<'_>> {
         let taken = |count: usize| count.checked_sub(1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).ok()?;
@@ -23,7 +23,7 @@ impl Spare {
     }
 }
 
-/// One thread that helps.
+/// A borrowed thread.
 #[derive(Debug)]
 pub struct Lent<'a>(&'a Spare);
 
@@ -43,14 +43,14 @@ impl Stock {
         Self(AtomicUsize::new(amount))
     }
 
-    /// Takes a part of it; answers whether so much was left.
+    /// Takes a part; returns whether enough was left.
     pub fn take(&self, part: usize) -> bool {
         let taken = |left: usize| left.checked_sub(part);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
     }
 }
 
-/// The results of `work` for all items, in their order, of which `threads` are worked on at a time.
+/// The results of `work` for all items in order, computed by `threads` threads.
 pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let done = on_threads(items, threads, |queue| {
         queue.map(|(at, item)| (at, work(item))).collect::<Vec<_>>()
@@ -60,12 +60,12 @@ pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R
     all.into_iter().map(|(_, result)| result).collect()
 }
 
-/// So many results for each thread may wait for their turn in [`in_order`].
+/// The number of results per thread that may wait for their turn in [`in_order`].
 const WAITING_PER_THREAD: usize = 64;
 
-/// Does `work` on all items, of which `threads` are worked on at a time, and hands each result to `take` in the order of
-/// the items, as soon as those before it are handed over. What waits for its turn is bounded: a thread that is too far
-/// ahead waits too. `work` is also told how many threads it may use itself: the last items share those that are left.
+/// Does `work` on all items with `threads` threads, and passes the results to `take` in the order of the items, each as
+/// soon as the ones before it have been passed. The queue is bounded: a thread that is too far ahead waits. `work` also
+/// receives the number of threads that it may use itself, because the last items share the idle ones.
 pub fn in_order<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -86,19 +86,19 @@ pub fn in_order<T: Sync, R: Send>(
     });
 }
 
-/// Results that come in any order and are taken in one.
+/// Results that arrive in any order and are consumed in item order.
 struct Turns<R, F> {
     ahead: usize,
     waiting: Mutex<Waiting<R, F>>,
     moved: Condvar,
 }
 
-/// The results whose turn it is not yet.
+/// The results that wait for their turn.
 struct Waiting<R, F> {
     next: usize,
     results: BTreeMap<usize, R>,
     take: F,
-    /// Whether a thread has panicked, so that no turn comes any more.
+    /// Whether a thread has panicked, so that no more turns come.
     is_closed: bool,
 }
 
@@ -109,7 +109,7 @@ impl<R, F: FnMut(R)> Turns<R, F> {
         Self { ahead, waiting, moved: Condvar::new() }
     }
 
-    /// Waits until an item is not too far ahead of the next turn; answers whether its turn can come.
+    /// Waits until an item is not too far ahead of the next turn; returns whether its turn can come.
     fn wait_until_near(&self, at: usize) -> bool {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let is_far = |one: &mut Waiting<R, F>| !one.is_closed && at >= one.next + self.ahead;
@@ -132,7 +132,7 @@ impl<R, F: FnMut(R)> Turns<R, F> {
     }
 }
 
-/// Lets nobody wait for a thread that has panicked.
+/// Releases waiting threads after a panic.
 struct ClosedAtPanic<'t, R, F: FnMut(R)>(&'t Turns<R, F>);
 
 impl<R, F: FnMut(R)> Drop for ClosedAtPanic<'_, R, F> {
@@ -148,12 +148,12 @@ impl<R, F: FnMut(R)> Drop for ClosedAtPanic<'_, R, F> {
 /// An item with its position.
 pub type Numbered<'t, T> = (usize, &'t T);
 
-/// Does `work` on items until it fails. Whatever the number of threads, the error is that of the first
-/// item in order: after an error only items before it are begun. The heaviest items are begun first, so
-/// that no thread is left alone with one at the end; those of equal weight are begun in their order.
+/// Does `work` on items until it fails. The error is that of the first failing item in order, whatever the number of
+/// threads: after an error, only earlier items are started. The heaviest items start first, so that no thread is left alone
+/// with one at the end; items of equal weight start in order.
 ///
-/// `work` gets an item alone or, where more items have weight than there are threads, two of these, which it
-/// may do side by side. Its error is that of the first item of those that fail, with the item's position.
+/// `work` gets a single item or, if there are more heavy items than threads, two items that it may process together. Its
+/// error is that of the first failing item, with the item's position.
 pub fn first_error<T: Sync, E: Send>(
     items: &[T],
     threads: usize,
@@ -185,7 +185,7 @@ pub fn first_error<T: Sync, E: Send>(
     errors.min_by_key(|(at, _)| *at).map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// What each of at most `threads` threads makes of the items, which they take in turn from one queue.
+/// The results of at most `threads` threads, which take items from one queue.
 fn on_threads<'t, T: Sync, R: Send>(
     items: &'t [T],
     threads: usize,
@@ -210,20 +210,20 @@ fn on_threads<'t, T: Sync, R: Send>(
     })
 }
 
-/// An amount that threads share: each takes a part, waits while there is too little, and gives it back.
+/// A shared amount: each thread takes a part, waits while there is too little, and returns it.
 pub struct Allowance {
     whole: usize,
     held: Mutex<Held>,
     given_back: Condvar,
 }
 
-/// What is left of an [`Allowance`], and how many threads wait for more.
+/// The rest of an [`Allowance`], and the number of waiting threads.
 struct Held {
     left: usize,
     waiting: usize,
 }
 
-/// A part of an [`Allowance`], given back when it is dropped.
+/// A part of an [`Allowance`], returned when dropped.
 pub struct Allotment<'a> {
     allowance: &'a Allowance,
     amount: usize,
@@ -236,8 +236,7 @@ impl Allowance {
         Self { whole, held, given_back: Condvar::new() }
     }
 
-    /// Takes `amount`, or all there is where it is more: such a part is held alone. Who holds a part takes
-    /// no second one.
+    /// Takes `amount`, or everything if it is larger than the total. A thread that holds a part must not take a second one.
     pub fn take(&self, amount: usize) -> Allotment<'_> {
         let amount = amount.min(self.whole);
         if amount == 0 {
@@ -263,7 +262,7 @@ impl Drop for Allotment<'_> {
         }
         let mut held = self.allowance.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.left += self.amount;
-        // Telling nobody costs a call to the system all the same.
+        // A notification without waiting threads would still cost a system call.
         if held.waiting > 0 {
             self.allowance.given_back.notify_all();
         }
@@ -308,7 +307,7 @@ mod tests {
         for threads in [0, 1, 3, 8] {
             let mut taken = Vec::new();
             let work = |item: &usize, _| {
-                // The later of two neighbours is done first.
+                // Of two neighbors, the later one is processed first.
                 if item.is_multiple_of(2) {
                     std::thread::yield_now();
                 }
@@ -326,7 +325,7 @@ mod tests {
         let (done, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let most = WAITING_PER_THREAD * 2;
         let work = |item: &usize, _| {
-            // The first ends when the others can go no further.
+            // The first item ends when the others cannot continue.
             while *item == 0 && done.load(Ordering::SeqCst) < most - 1 {
                 std::thread::yield_now();
             }
@@ -359,7 +358,7 @@ mod tests {
         assert!(std::panic::catch_unwind(run).is_err());
     }
 
-    /// Work on a group that fails where an item does.
+    /// Work on a group that fails if one of its items does.
     fn each<T, E>(
         one: impl Fn(&T) -> Result<(), E>,
     ) -> impl Fn(&[Numbered<'_, T>], &Spare) -> Result<(), (usize, E)> {

@@ -1,9 +1,9 @@
-//! SHA-256 in the making, of one stream or of two at once.
+//! Incremental SHA-256 of one stream, or of two at once.
 //!
-//! The rounds of one stream wait for each other: a processor with instructions for SHA-256 could begin twice
-//! as many as one stream has ready. Two streams side by side fill these gaps. Owns the one kernel that does it;
-//! all else is compressed by the crate `sha2`. Without it a checkpoint in several files takes half as long again
-//! (`docs/explanation/hashing.md`). What is hashed is left to `digest`.
+//! The rounds of one stream depend on each other, so a CPU with SHA-256 instructions could start twice as many as one
+//! stream provides. Two interleaved streams fill these gaps. Owns the one kernel for this; the crate `sha2` does all other
+//! compression. Without it, hashing a checkpoint in several files takes 1.5 times as long (`docs/explanation/hashing.md`).
+//! `digest` decides what is hashed.
 
 #![allow(unsafe_code)]
 #![deny(clippy::undocumented_unsafe_blocks)]
@@ -12,7 +12,7 @@ use sha2::block_api::compress256;
 
 /// The bytes of a block.
 const BLOCK: usize = 64;
-/// Where the last block holds the length of the message.
+/// The offset of the message length in the last block.
 const LENGTH_AT: usize = BLOCK - 8;
 /// The state before the first block (FIPS 180-4, 5.3.3).
 const START: State = [
@@ -29,13 +29,13 @@ const START: State = [
 type Block = [u8; BLOCK];
 type State = [u32; 8];
 
-/// A message that passes by in pieces of any size.
+/// A message that arrives in pieces of any size.
 #[derive(Debug, Clone)]
 pub struct Sha256 {
     state: State,
-    /// The bytes that do not fill a block yet stand at its start.
+    /// The bytes that do not fill a block yet, at its start.
     held: Block,
-    /// How many bytes have passed.
+    /// The number of bytes so far.
     length: u64,
 }
 
@@ -53,8 +53,7 @@ impl Sha256 {
         self.hold(rest);
     }
 
-    /// The digest of everything added: a one, zeros, and the length in bits fill the last block
-    /// (FIPS 180-4, 5.1.1).
+    /// The digest of everything added. A one bit, zeros, and the length in bits fill the last block (FIPS 180-4, 5.1.1).
     pub fn finish(mut self) -> [u8; 32] {
         let held = self.held_bytes();
         let mut ends = [[0; BLOCK]; 2];
@@ -79,7 +78,7 @@ impl Sha256 {
         (self.length % BLOCK as u64) as usize
     }
 
-    /// Counts `bytes` and completes the held block with them; answers whole blocks and what is to be held.
+    /// Counts `bytes` and completes the pending block; returns the whole blocks and the rest.
     fn begin<'b>(&mut self, bytes: &'b [u8]) -> (&'b [Block], &'b [u8]) {
         let held = self.held_bytes();
         self.length = self.length.wrapping_add(bytes.len() as u64);
@@ -94,13 +93,13 @@ impl Sha256 {
         rest.as_chunks()
     }
 
-    /// Holds the bytes behind the last whole block; none where the held block took all.
+    /// Keeps the bytes after the last whole block.
     fn hold(&mut self, rest: &[u8]) {
         self.held.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
     }
 }
 
-/// Adds a piece to each of two messages: as [`Sha256::update`] does, in less time together.
+/// Adds a piece to each of two messages, faster than two calls of [`Sha256::update`].
 pub fn update_both(messages: [&mut Sha256; 2], pieces: [&[u8]; 2]) {
     let ([first, second], [a, b]) = (messages, pieces);
     let ((a, a_rest), (b, b_rest)) = (first.begin(a), second.begin(b));
@@ -122,14 +121,14 @@ fn compress_both(states: [&mut State; 2], blocks: [&[Block]; 2]) {
     compress_each(states, blocks);
 }
 
-/// One after the other, as other processors do.
+/// One after the other, on CPUs without the instructions.
 fn compress_each(states: [&mut State; 2], blocks: [&[Block]; 2]) {
     states.into_iter().zip(blocks).for_each(|(state, blocks)| compress256(state, blocks));
 }
 
-/// Two streams with the instructions of x86-64 (Intel, "New instructions supporting the Secure Hash Algorithm
-/// on Intel architecture processors", 2013). They keep a state as two registers of four words, here called
-/// `abef` and `cdgh`, the first word in the highest lane.
+/// Two streams with the x86-64 instructions (Intel, "New instructions supporting the Secure Hash Algorithm on Intel
+/// architecture processors", 2013). They keep a state in two registers of four words, here called `abef` and `cdgh`, with
+/// the first word in the highest lane.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
@@ -187,7 +186,7 @@ mod x86 {
                     let constants = row(*constants);
                     for (lane, words) in lanes.iter_mut().zip(&mut words) {
                         rounds(lane, _mm_add_epi32(words[four], constants));
-                        // Made long before they are used, so that no round waits for them.
+                        // Computed long before use, so no round waits for them.
                         if sixteen < 3 {
                             words[four] = next_words(words, four);
                         }
@@ -210,17 +209,17 @@ mod x86 {
         cdgh: __m128i,
     }
 
-    /// Four rounds with words of the schedule, to each of which its constant was added.
+    /// Four rounds with schedule words that already include the round constants.
     #[inline]
     #[target_feature(enable = "sha,ssse3,avx")]
     fn rounds(lane: &mut Lane, words: __m128i) {
         lane.cdgh = _mm_sha256rnds2_epu32(lane.cdgh, lane.abef, words);
-        // Two rounds have made of `abef` the next `cdgh`, and the other way round.
+        // Two rounds turn `abef` into the next `cdgh`, and vice versa.
         let last = _mm_unpackhi_epi64(words, words);
         lane.abef = _mm_sha256rnds2_epu32(lane.abef, lane.cdgh, last);
     }
 
-    /// The words of the schedule that follow those in `words`, of which the oldest four stand at `oldest`.
+    /// The schedule words after those in `words`, with the oldest four at `oldest`.
     #[inline]
     #[target_feature(enable = "sha,ssse3,avx")]
     fn next_words(words: &[__m128i; 4], oldest: usize) -> __m128i {
@@ -229,7 +228,7 @@ mod x86 {
         _mm_sha256msg2_epu32(sum, w3)
     }
 
-    /// The sixteen words of a block, whose bytes stand with the highest first.
+    /// The sixteen words of a block, in big-endian byte order.
     #[inline]
     #[target_feature(enable = "sha,ssse3,avx")]
     fn words(block: &Block) -> [__m128i; 4] {

@@ -1,11 +1,11 @@
-//! Names that are spelled alike, for messages: what was perhaps meant.
+//! Similarly spelled names, for suggestions in messages.
 
-/// The most characters of a name that are compared.
+/// The number of characters of a name that are compared.
 const LONGEST: usize = 100;
-/// The most names that a name is held against.
+/// The number of names that a name is compared with.
 const MOST: usize = 10_000;
 
-/// Of `known`, the name that is spelled most like `wanted`, if one is near: a third of it may differ.
+/// The name in `known` that is spelled most like `wanted`, if one is near: up to a third may differ.
 pub fn nearest<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let far = (wanted.chars().count() / 3).max(1);
     let with_distance = |name: &'k str| (distance(wanted, name), name);
@@ -13,7 +13,7 @@ pub fn nearest<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Op
     near.filter(|(distance, _)| *distance <= far).min().map(|(_, name)| name)
 }
 
-/// The same, several of them, the nearest first; of names that differ in the digits at their end, one.
+/// Several such names, the nearest first; of names that differ only in their final digits, one.
 pub fn several<'k>(
     wanted: &str,
     known: impl IntoIterator<Item = &'k str>,
@@ -34,15 +34,15 @@ pub fn several<'k>(
     found
 }
 
-/// "did you mean `x`?", where a name is near.
+/// "did you mean `x`?", if a name is near.
 pub fn did_you_mean<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     nearest(wanted, known).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// How many characters must be put in, left out, replaced or swapped with their neighbour to make one
-/// word of another; capitals are no difference. Words beyond a hundred characters are far from all others.
+/// The number of insertions, deletions, replacements and swaps of neighbors that turn one word into the other, ignoring
+/// case. Words beyond a hundred characters are far from all others.
 pub fn distance(a: &str, b: &str) -> usize {
-    // Words of a megabyte are not even read.
+    // Words of a megabyte are not compared at all.
     if a.len().max(b.len()) > 4 * LONGEST {
         return if a == b { 0 } else { usize::MAX };
     }

@@ -2,12 +2,12 @@
 
 use serde::{Serialize, Serializer};
 
-/// What is known about a claim. There is no default: each outcome says which, and why.
+/// The verdict on a claim. There is no default: each outcome states its verdict and reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
     /// The evidence contradicts the claim.
     Refuted,
-    /// Evidence is there and cannot decide.
+    /// There is evidence, but it does not decide.
     Inconclusive,
     /// Evidence is missing, or the check was not run.
     Unchecked,

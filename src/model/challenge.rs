@@ -1,8 +1,8 @@
-//! Challenges: intervals between states that a run has committed itself to, drawn when the root is known.
+//! Challenges: step ranges between committed states of a run, drawn after the root of the states is published.
 //!
-//! Whoever draws chooses a seed that the author of the run could not know when the run was sealed. Intervals with an evaluation are
-//! drawn whatever the seed is: these are what a post cites. Each interval is then executed again, from the nearest state that can be
-//! started from, and has to end in the committed one.
+//! The verifier chooses a seed that the author could not know when the run was sealed. Ranges that end in an evaluated
+//! state are always part of the challenge, because posts cite them. Each range is executed again, from the nearest state
+//! with a checkpoint, and has to end in the committed state.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,19 +16,19 @@ use serde::{Deserialize, Serialize};
 
 /// The schema of a challenge.
 const SCHEMA: &str = "repro.challenge/2";
-/// When the first round of the network `quicknet` of drand was published, in seconds since 1970, and the seconds between two
+/// The time of the first round of drand's network `quicknet`, in seconds since 1970, and the seconds between two rounds
 /// (<https://api.drand.sh/v2/beacons/quicknet/info>).
 const QUICKNET: [u64; 2] = [1_692_803_367, 3];
-/// The last round that is told by its time, in the year 2118.
+/// The last round whose time is computed, in the year 2118.
 const LAST_ROUND: u64 = 1_000_000_000;
 
 codes! {
-    NO_STATES = "challenge::no-states", "the run has not committed itself to its states", "train it with a trainer that writes `data/states.jsonl`";
-    TOO_SHORT = "challenge::too-short", "a run has fewer than two committed states", "replay it as a whole: `repro replay BUNDLE --full`";
-    BAD_STATES = "challenge::bad-states", "the committed states are not those of one run", "write the states of a run in the order of their steps";
-    BAD_CHALLENGE = "challenge::bad-challenge", "a challenge is malformed", "write it with `repro bundle challenge BUNDLE --seed TEXT --count N`";
-    BAD_SEED = "challenge::bad-seed", "a seed is not of the source that it names", "write `drand:ROUND:RANDOMNESS` of the network quicknet, `commit:ID`, or any other text";
-    OTHER_CHALLENGE = "challenge::other", "a challenge is of another bundle, or was not drawn from its seed", "draw it from this bundle with `repro bundle challenge`";
+    NO_STATES = "challenge::no-states", "the run has no committed states", "train it with a trainer that writes `data/states.jsonl`";
+    TOO_SHORT = "challenge::too-short", "the run has fewer than two committed states", "replay the whole run: `repro replay BUNDLE --full`";
+    BAD_STATES = "challenge::bad-states", "the committed states are not in order of their steps", "write the states of one run, in the order of their steps";
+    BAD_CHALLENGE = "challenge::bad-challenge", "a challenge is malformed", "generate it with `repro bundle challenge BUNDLE --seed TEXT --count N`";
+    BAD_SEED = "challenge::bad-seed", "a seed does not have the format of its source", "write `drand:ROUND:RANDOMNESS` from the quicknet network, `commit:ID`, or any other text";
+    OTHER_CHALLENGE = "challenge::other", "a challenge belongs to a different bundle, or was not drawn from its seed", "draw it from this bundle with `repro bundle challenge`";
 }
 
 record! {
@@ -44,7 +44,7 @@ record! {
 
 record! {
     #[derive(Serialize, Deserialize)]
-    /// Intervals of a run that are to be executed again.
+    /// Step ranges of a run that have to be executed again.
     Challenge {
         /// The schema, [`SCHEMA`].
         schema: String,
@@ -52,34 +52,34 @@ record! {
         bundle: Digest,
         /// The root of its states.
         root: Digest,
-        /// What the intervals are drawn from.
+        /// The seed of the random draw.
         seed: String,
-        /// The ends of those that are always drawn, as the run was evaluated in them.
+        /// The ends of the ranges that are always part of the challenge, because the run was evaluated there.
         evaluated: Vec<u64>,
-        /// These and those that were drawn, in the order of their steps.
+        /// These ranges and the randomly drawn ones, in the order of their steps.
         intervals: Vec<StateInterval>,
-        /// How many there are to draw from.
+        /// The number of ranges in the run.
         of: u64,
     }
 }
 
-/// Where a seed comes from.
+/// The source of a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeedSource {
-    /// A round of the randomness beacon drand, network quicknet: `drand:ROUND:RANDOMNESS`. That the randomness is that of the round
-    /// is what the caller says.
+    /// A round of the randomness beacon drand, network quicknet: `drand:ROUND:RANDOMNESS`. Whether the randomness belongs
+    /// to this round is not checked.
     Drand {
-        /// Its number.
+        /// The number of the round.
         round: u64,
     },
     /// A commit: `commit:ID`.
     Commit,
-    /// Anything else: whoever draws may have tried many.
+    /// Any other text. The verifier may have tried many.
     Text,
 }
 
 impl SeedSource {
-    /// The source that a seed names; a seed that names one and is not of its form is refused.
+    /// Detects the source of a seed. Rejects a seed with the prefix of a source but a different format.
     pub fn of(seed: &str, place: &Location) -> Result<Self, Error> {
         let is_hex = |text: &str, lengths: &[usize]| {
             lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -99,7 +99,7 @@ impl SeedSource {
         })
     }
 
-    /// When everybody could know the seed, in seconds since 1970, where its source says so.
+    /// The time at which the seed became public, in seconds since 1970, if its source determines it.
     pub fn known_at(self) -> Option<u64> {
         let [genesis, period] = QUICKNET;
         match self {
@@ -109,37 +109,37 @@ impl SeedSource {
     }
 }
 
-/// A state that a run has committed itself to.
+/// A committed state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommittedState {
-    /// The steps before it.
+    /// The number of steps before it.
     pub step: u64,
     /// The digest of weights and moments.
     pub tensors: Digest,
-    /// The chain of it and all before it.
+    /// The chain over this state and all states before it.
     pub chain: Digest,
 }
 
-/// The states that a run has committed itself to.
+/// The committed states of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedStates {
-    /// The chain of the last one.
+    /// The chain of the last state.
     pub root: Digest,
-    /// All of them, in the order of their steps.
+    /// All states, in the order of their steps.
     pub states: Vec<CommittedState>,
 }
 
-/// Where the states of two runs part.
+/// The point where the states of two runs diverge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parting {
-    /// The steps before the last state that both have; none where they begin with different ones.
+    /// The number of steps before the last common state; none if the first states differ.
     pub equal: Option<u64>,
-    /// The steps before the first state in which they differ.
+    /// The number of steps before the first state that differs.
     pub different: u64,
 }
 
 impl CommittedStates {
-    /// Of a bundle, whose chain was checked when it was loaded.
+    /// Reads the states of a bundle, whose chain was checked when it was loaded.
     pub fn of(bundle: &Bundle) -> Result<Self, Error> {
         let Some(declared) = &bundle.receipt().states else {
             let place = bundle.place(RECEIPT).with_pointer("/predicate/states".to_owned());
@@ -158,25 +158,24 @@ impl CommittedStates {
             states.push(CommittedState { step: number, tensors, chain });
         }
         if states.len() < 2 {
-            let expected =
-                "two committed states or more, between which there is something to execute";
-            let found = format!("{} of a run that ended before the second", states.len());
+            let expected = "at least two committed states, with steps between them";
+            let found = format!("{}; the run ended before the second", states.len());
             return Err(TOO_SHORT.at(bundle.place(&declared.file), expected, found));
         }
         Ok(Self { root: declared.root, states })
     }
 
-    /// The intervals between them.
+    /// The step ranges between consecutive states.
     pub fn intervals(&self) -> impl ExactSizeIterator<Item = StateInterval> {
         let pairs = std::iter::zip(&self.states, self.states.iter().skip(1));
         pairs.map(|(from, to)| StateInterval { from: from.step, to: to.step })
     }
 
-    /// Where these states and those of another run part: the chain of a state is one of all before it, so that it is
-    /// found by halving, in runs under one plan. None where all are equal.
+    /// The point where these states and those of a different run diverge; none if all are equal. The chain of a state
+    /// covers all states before it, so binary search finds the point for runs under one plan.
     pub fn parting(&self, other: &Self) -> Option<Parting> {
         let pairs: Vec<_> = std::iter::zip(&self.states, &other.states).collect();
-        // Other plans and starts give other chains from the first state on.
+        // With a different plan or start, the chains differ from the first state on.
         let same_chains = pairs.first().is_some_and(|(a, b)| a.chain == b.chain);
         let differs = |(a, b): &(&CommittedState, &CommittedState)| {
             (a.step, a.tensors) != (b.step, b.tensors)
@@ -188,22 +187,22 @@ impl CommittedStates {
         let equal = first.checked_sub(1).and_then(|at| pairs.get(at)).map(|(a, _)| a.step);
         let different = match pairs.get(first) {
             Some((a, b)) => a.step.min(b.step),
-            // One of the two goes on.
+            // One of the two has more states.
             None => self.states.get(first).or(other.states.get(first))?.step,
         };
         Some(Parting { equal, different })
     }
 }
 
-/// The nearest step, not after `step`, that a run can be executed again from: one whose checkpoint the bundle keeps,
-/// or the first.
+/// The nearest step, at or before `step`, from which a run can be executed: one with a checkpoint in the bundle, or the
+/// first.
 pub fn startable(bundle: &Bundle, step: u64) -> u64 {
     let kept = bundle.kept_checkpoints().map(|(checkpoint, _)| checkpoint.step);
     kept.filter(|kept| *kept <= step).max().unwrap_or(0)
 }
 
 impl Challenge {
-    /// Draws the intervals of a bundle in which the run was evaluated, and at most `count` different others, each equally likely.
+    /// Draws all ranges that end in an evaluated state, and at most `count` others, each with equal probability.
     pub fn draw(bundle: &Bundle, seed: &str, count: usize) -> Result<Self, Error> {
         SeedSource::of(seed, &Location::file("--seed"))?;
         let states = CommittedStates::of(bundle)?;
@@ -223,7 +222,7 @@ impl Challenge {
         Ok(Self { schema, bundle, root, seed: seed.to_owned(), evaluated, intervals, of })
     }
 
-    /// Reads the file that [`Challenge::draw`] was written to.
+    /// Reads a file with the output of [`Challenge::draw`].
     pub fn load(path: &Path) -> Result<Self, Error> {
         let document = Document::parse_json(Source::load(path, path.display().to_string())?)?;
         let root = document.root();
@@ -235,7 +234,7 @@ impl Challenge {
         Self::read(root)
     }
 
-    /// Refuses a challenge that is not one of this bundle, drawn from its seed.
+    /// Rejects a challenge that does not belong to this bundle or does not follow from its seed.
     pub fn check(&self, bundle: &Bundle, file: &str) -> Result<(), Error> {
         let refused = |expected: String, found: String| {
             Err(OTHER_CHALLENGE.at(Location::file(file), expected, found))
@@ -247,18 +246,18 @@ impl Challenge {
         let count = self.intervals.len().saturating_sub(self.evaluated.len());
         let drawn = Self::draw(bundle, &self.seed, count)?;
         if *self != drawn {
-            let expected = format!("the {} intervals that its seed gives", drawn.intervals.len());
+            let expected = format!("the {} step ranges drawn with its seed", drawn.intervals.len());
             return refused(expected, "others".to_owned());
         }
         if self.intervals.is_empty() {
-            return refused("an interval or more".to_owned(), "none".to_owned());
+            return refused("at least one step range".to_owned(), "none".to_owned());
         }
         Ok(())
     }
 
-    /// With which probability the best forgery of one interval passes, where `led` of the drawn ones lead to their states. It is of one
-    /// that is in no walk that is always made, if there is one (`has_spared`): it is seen where it is drawn itself. One that could not
-    /// be executed may be the forged one.
+    /// The probability that the best forgery of one range goes unnoticed, if `led` of the drawn ranges led to their states.
+    /// The best forgery is in a range outside every replay that is always executed, if there is one (`has_spared`); it is
+    /// detected only if that range is drawn. A range that could not be executed may be the forged one.
     pub fn escape(&self, led: usize, has_spared: bool) -> f64 {
         if led < self.intervals.len() {
             return 1.0;
@@ -313,9 +312,9 @@ mod tests {
         assert_eq!(escape(&challenge(&[5], &[4])), 1.0);
         assert_eq!(escape(&challenge(&[5], &[0, 1, 2, 3, 4])), 0.0);
         assert_eq!(escape(&challenge(&[1, 2, 3, 4, 5], &[0, 1, 2, 3, 4])), 0.0);
-        // Where the evaluated ones are reached through all others nothing is spared.
+        // If the evaluated ranges are reached through all others, no range is spared.
         assert_eq!(challenge(&[5], &[0, 4]).escape(2, false), 0.0);
-        // One that was not executed may be the forged one.
+        // A range that was not executed may be the forged one.
         assert_eq!(challenge(&[5], &[0, 1, 4]).escape(2, true), 1.0);
     }
 

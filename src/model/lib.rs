@@ -1,5 +1,5 @@
-//! What is known of training runs besides their bytes: what they hold fixed, what studies plan, what is
-//! reported of them, and what replaying one came to.
+//! Knowledge about training runs: what they hold fixed, what studies plan, what is reported about them, and the results of
+//! replays.
 
 #![forbid(unsafe_code)]
 

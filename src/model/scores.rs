@@ -1,21 +1,19 @@
-//! Scores: bits per byte, centred accuracies, and CORE, their mean over tasks.
+//! Scores: bits per byte, centered accuracies, and CORE, their mean over tasks.
 //!
-//! Owns the formulas, on exact intervals. Which tasks count, and which baselines belong to them, is
-//! left to `tasks`.
+//! Owns the formulas, on exact intervals. `tasks` decides which tasks count and which baselines belong to them.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
 use repro_core::decimal::Interval;
 
-/// (accuracy - baseline) / (1 - baseline), where guessing scores 0 and perfection 1; none for a
-/// baseline of one, above which nothing lies.
+/// (accuracy - baseline) / (1 - baseline): 0 is chance, 1 is perfect; none for a baseline of one, which nothing can exceed.
 pub fn centered(accuracy: &Interval, baseline: &BigRational) -> Option<Interval> {
     let baseline = Interval::point(baseline.clone());
     (accuracy - &baseline).div(&(&Interval::integer(1) - &baseline))
 }
 
-/// The mean; none of nothing. The mean of centred accuracies is CORE.
+/// The mean; none for no values. The mean of centered accuracies is CORE.
 pub fn mean<'a>(values: impl IntoIterator<Item = &'a Interval>) -> Option<Interval> {
     let (mut sum, mut count) = (Interval::integer(0), 0_u64);
     for value in values {
@@ -25,7 +23,7 @@ pub fn mean<'a>(values: impl IntoIterator<Item = &'a Interval>) -> Option<Interv
     (count > 0).then(|| sum.scaled(&BigRational::new(1.into(), BigInt::from(count))))
 }
 
-/// Nats / (ln 2 x bytes): how many bits each byte of the text costs; none where bytes may be zero.
+/// Summed NLL in nats / (ln 2 x bytes): the bits per byte of the text; none if the number of bytes may be zero.
 pub fn bits_per_byte(nats: &Interval, bytes: &Interval) -> Option<Interval> {
     nats.div(&(&Interval::integer(2).ln()? * bytes))
 }
@@ -67,7 +65,7 @@ mod tests {
     }
 
     proptest! {
-        /// Centring keeps the order, and undoing it gives the accuracy back.
+        /// Centering preserves the order and can be inverted.
         #[test]
         fn centring_is_a_line(a in 0i64..=1000, b in 0i64..=1000, baseline in 0i64..1000) {
             let baseline = ratio(baseline, 1000);

@@ -1,7 +1,7 @@
-//! The log of the runs that were started: one chained line for each, in a file that the plan names.
+//! The log of started runs: one chained line per run, in a file that the plan refers to.
 //!
-//! A run that was started and is not reported leaves its line behind. Each receipt carries the chain of its own
-//! start, and with it all starts before it, so that no line can be taken out once a later run is known.
+//! A run that was started but not reported leaves a line. Each receipt has the chain of its own start, which covers all
+//! earlier starts, so no line can be removed once a later run is known.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -14,23 +14,23 @@ use repro_core::digest::Digest;
 use repro_core::disk::{HeldPath, root_of, unlinked};
 use repro_core::source::{Document, Error, Location, Node, Source, TOO_LARGE, UNREADABLE, codes};
 
-/// The ending of the names of such logs.
+/// The file name extension of such logs.
 const ENDING: &str = ".jsonl";
-/// The longest log that is read (16 MiB, some 40,000 starts).
+/// The size limit of a log (16 MiB, about 40,000 starts).
 const CAP: u64 = 16 << 20;
 
 codes! {
-    BAD_NAME = "starts::bad-name", "the log of started runs is not a file beside the plan", "name it alone: `file = \"NAME.starts.jsonl\"`";
-    NOT_PINNED = "starts::not-pinned", "the log of started runs does not go on from where the plan says", "pin what the log had when the plan was made: `after`, the `chain` of its last line";
-    NO_LOG = "starts::no-log", "the log of started runs is not there", "restore it: it is written by `repro train` beside the plan";
+    BAD_NAME = "starts::bad-name", "the log of started runs is not a file next to the plan", "write its name without a folder: `file = \"NAME.starts.jsonl\"`";
+    NOT_PINNED = "starts::not-pinned", "the log of started runs does not continue from the entry pinned in the plan", "set `after` in the plan to the `chain` of the log's last line at the time of the plan";
+    NO_LOG = "starts::no-log", "the log of started runs is missing", "restore the log that `repro train` wrote next to the plan";
 }
 
-/// The log that a plan names.
+/// The log that a plan refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartsFile {
-    /// Its name, beside the study file.
+    /// Its name, next to the study file.
     pub name: String,
-    /// The chain of its last line when the plan was made; none for a log that begins with this plan.
+    /// The chain of its last line when the plan was written; none for a log that starts with this plan.
     pub after: Option<Digest>,
     place: Location,
 }
@@ -46,11 +46,11 @@ record! {
         run: String,
         /// The digest of its configuration, as canonical JSON.
         config_sha256: Digest,
-        /// What tells this start from all others.
+        /// A digest that distinguishes this start from all others.
         attempt: Digest,
-        /// When, by the clock of the machine.
+        /// The time, by the clock of the machine.
         unix_seconds: u64,
-        /// The chain of its line; none before it is written.
+        /// The chain of its line; none until it is written.
         chain: Option<Digest>,
     }
 }
@@ -58,19 +58,19 @@ record! {
 /// A start, with the chain of its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoggedStart {
-    /// What was written.
+    /// The content of the line.
     pub start: RunStart,
-    /// The chain of this line and all before it.
+    /// The chain over this line and all lines before it.
     pub chain: Digest,
-    /// Where it stands.
+    /// The place of the line.
     pub place: Location,
 }
 
-/// The starts that a log has.
+/// The starts in a log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StartsLog {
     starts: Vec<LoggedStart>,
-    /// How many of them the plan found there.
+    /// The number of starts that were logged before the plan.
     before: usize,
 }
 
@@ -89,7 +89,7 @@ impl StartsFile {
         Ok(Self { name: name.to_owned(), after, place: node.place() })
     }
 
-    /// Reads the log in the folder of the study file; `shown` is that folder in messages.
+    /// Reads the log in the folder of the study file; `shown` is the name of that folder in messages.
     pub fn load(&self, folder: &Path, shown: &str) -> Result<StartsLog, Error> {
         let shown = match shown {
             "" => self.name.clone(),
@@ -109,12 +109,12 @@ impl StartsFile {
         self.logged(Source::load_plain(&path, shown)?)
     }
 
-    /// Refuses a plan, by its digest, that leaves out what the log in `folder` has of earlier plans.
+    /// Rejects the plan with this digest if it omits entries that the log in `folder` has from earlier plans.
     pub fn check(&self, folder: &Path, shown: &str, plan: Digest) -> Result<(), Error> {
         self.check_pin(&self.load(folder, shown)?, plan)
     }
 
-    /// Reads the whole lines of the log: one that a killed process began is not the start of a run.
+    /// Reads the complete lines of the log. A line that a killed process left incomplete does not count as a start.
     fn logged(&self, source: Source) -> Result<StartsLog, Error> {
         let mut whole = whole_starts(source.text().as_bytes()).to_vec();
         if whole.last().is_some_and(|last| *last != b'\n') {
@@ -134,7 +134,7 @@ impl StartsFile {
                 Some(at) => at + 1,
                 None => {
                     let expected = format!("a line with the chain {pinned}");
-                    let found = format!("{} lines without it", starts.len());
+                    let found = format!("{} lines, none with it", starts.len());
                     return Err(NOT_PINNED.at(document.root().place(), expected, found));
                 }
             },
@@ -142,15 +142,15 @@ impl StartsFile {
         Ok(StartsLog { starts, before })
     }
 
-    /// Adds the start of a run to the log in `folder`, unless this attempt stands there, and answers what its receipt
-    /// says of it. Other processes wait.
+    /// Appends the start of a run to the log in `folder`, unless this attempt is already there, and returns the entry for
+    /// its receipt. Locks the log against other processes.
     pub fn append(&self, folder: &Path, start: RunStart) -> Result<DeclaredStart, Error> {
         let path = folder.join(&self.name);
         let place = || Location::file(path.display().to_string());
         let cannot = |error: std::io::Error| {
             CANNOT_WRITE.at(place(), "the log of started runs", error.to_string())
         };
-        // The folder too: whoever starts runs names a plan, and means no other place than that.
+        // Checks the folder, too: the caller names a plan and expects writes only next to it.
         let held = HeldPath::beneath(&root_of(folder), &path).map_err(cannot)?;
         let mut options = File::options();
         let mut file =
@@ -178,7 +178,7 @@ impl StartsFile {
         self.check_pin(&log, start.plan_sha256)?;
         let mut chain = Chain::after(log.starts.last().map(|last| last.chain));
         let line = start.write().ok().flatten().and_then(|line| line.as_object().cloned());
-        // Names, digests and a whole number: canonical JSON has all of them.
+        // The line has only names, digests and a whole number, which canonical JSON can represent.
         let line = chain.extend(line.unwrap_or_default()).map_err(std::io::Error::other);
         let line = line.map_err(cannot)?;
         let line = format!("{end}{line}");
@@ -186,11 +186,12 @@ impl StartsFile {
         Ok(declared(chain.last().unwrap_or(attempt)))
     }
 
-    /// Refuses a plan that does not pin what the log had of earlier plans.
+    /// Rejects a plan that does not pin the log's entries from earlier plans.
     fn check_pin(&self, log: &StartsLog, plan: Digest) -> Result<(), Error> {
         let other = log.of_plan().rev().find(|one| one.start.plan_sha256 != plan);
         let Some(other) = other else { return Ok(()) };
-        let expected = format!("`after = \"{}\"`: the log has starts of another plan", other.chain);
+        let expected =
+            format!("`after = \"{}\"`: the log has starts of a different plan", other.chain);
         let found = self.after.map_or("no `after`".to_owned(), |after| format!("`{after}`"));
         Err(NOT_PINNED.at(self.place.clone(), expected, found))
     }
@@ -210,12 +211,12 @@ impl RunStart {
 }
 
 impl StartsLog {
-    /// All of them, in their order.
+    /// All starts, in order.
     pub fn starts(&self) -> impl Iterator<Item = &LoggedStart> {
         self.starts.iter()
     }
 
-    /// The starts that the plan did not find there, in their order.
+    /// The starts since the plan was written, in order.
     pub fn of_plan(&self) -> impl DoubleEndedIterator<Item = &LoggedStart> {
         self.starts.iter().skip(self.before)
     }
@@ -225,8 +226,8 @@ impl StartsLog {
         self.starts.iter().find(|one| one.start.attempt == attempt)
     }
 
-    /// The starts of the plan of which no bundle is known, given the attempts of those that are known; each with
-    /// whether the same run was made again and is reported.
+    /// The starts under the plan without a known bundle, given the attempts that are known. The flag is set if the same run
+    /// was started again and reported.
     pub fn unreported(&self, known: &[Digest]) -> Vec<(&LoggedStart, bool)> {
         let is_known = |one: &LoggedStart| known.contains(&one.start.attempt);
         let reported: Vec<_> = self.starts.iter().filter(|one| is_known(one)).collect();
@@ -241,7 +242,7 @@ impl StartsLog {
     }
 }
 
-/// The lines that are whole: up to the last end of a line, or all where an editor took only that end away.
+/// The complete lines: up to the last line feed, or all if an editor removed only that line feed.
 fn whole_starts(bytes: &[u8]) -> &[u8] {
     let whole = whole_lines(bytes);
     let rest = bytes.get(whole.len()..).unwrap_or_default();
@@ -251,7 +252,7 @@ fn whole_starts(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// What tells one start of a run from all others.
+/// A digest that distinguishes one start of a run from all others.
 pub fn new_attempt(run: &str) -> Digest {
     Digest::of(format!("{run}\n{}\n{}", since_1970().as_nanos(), std::process::id()).as_bytes())
 }

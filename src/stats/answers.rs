@@ -13,7 +13,7 @@ use crate::{self as stats, Decimal, Decimals, MannWhitney, RankedPair, Refused, 
 /// Below this many values with ties the normal approximation of U is rough: SciPy counts orders there if it can.
 const FEW_TIED: usize = 8;
 
-/// What is known of one arm.
+/// The available data of one arm.
 #[derive(Debug)]
 pub enum ArmValues {
     /// Its values.
@@ -22,7 +22,7 @@ pub enum ArmValues {
     Summary(Summary),
 }
 
-/// The values of an arm: the nearest floats, and what they are exactly.
+/// The values of an arm as the nearest floats and exactly.
 #[derive(Debug)]
 pub struct ListedValues {
     floats: Vec<f64>,
@@ -30,7 +30,7 @@ pub struct ListedValues {
 }
 
 impl ListedValues {
-    /// The values of which each is a float and a decimal near it.
+    /// Pairs of a float and the decimal that it was read from.
     pub fn of(values: impl IntoIterator<Item = (f64, Decimal)>) -> Self {
         let (floats, exact): (Vec<_>, Vec<_>) = values.into_iter().unzip();
         Self { floats, exact: exact.into() }
@@ -38,7 +38,7 @@ impl ListedValues {
 }
 
 impl ArmValues {
-    /// The values, where they are known.
+    /// The values, if they are available.
     pub fn values(&self) -> Option<&[f64]> {
         match self {
             ArmValues::Values(values) => Some(&values.floats),
@@ -46,7 +46,7 @@ impl ArmValues {
         }
     }
 
-    /// What the values are exactly, where they are known.
+    /// The exact values, if they are available.
     fn exact(&self) -> Option<&Decimals> {
         match self {
             ArmValues::Values(values) => Some(&values.exact),
@@ -54,7 +54,7 @@ impl ArmValues {
         }
     }
 
-    /// The summary, where there is one.
+    /// The summary, if there is one.
     pub fn summary(&self) -> Result<Summary, Refused> {
         match self {
             ArmValues::Values(values) => Summary::of_decimals(&values.exact),
@@ -62,7 +62,7 @@ impl ArmValues {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> usize {
         match self {
             ArmValues::Values(values) => values.floats.len(),
@@ -98,7 +98,7 @@ pub struct StatsRequest {
     pub groups: Vec<Decimals>,
     /// Counts of categories.
     pub categories: Vec<BigRational>,
-    /// The shares that are expected of them; none where they are equal.
+    /// The expected fractions; none if they are equal.
     pub expected: Option<Vec<BigRational>>,
     /// The null value of one list.
     pub target: Option<f64>,
@@ -106,13 +106,13 @@ pub struct StatsRequest {
     pub margin: Option<[f64; 2]>,
     /// The level of every interval.
     pub level: f64,
-    /// What a design is to achieve, at 1 - level.
+    /// The goal of a design, at 1 - level.
     pub goal: Goal,
     /// The power of that goal.
     pub power: f64,
     /// The seed of every draw.
     pub seed: u64,
-    /// How often is drawn.
+    /// The number of resamples.
     pub resamples: usize,
 }
 
@@ -120,7 +120,7 @@ pub struct StatsRequest {
 pub const POWER_METHOD: &str = "two-sided t test; power from the noncentral t distribution, integrated \
                                 over the measured spread by tanh-sinh quadrature";
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Why(pub String);
 
@@ -130,8 +130,8 @@ impl From<Refused> for Why {
     }
 }
 
-/// Why there is no test against a target that nobody named: of no interest to people.
-pub const NO_TARGET: &str = "no target is named";
+/// The reason for a missing test against a target that was not requested; not shown to readers.
+pub const NO_TARGET: &str = "no target was given";
 
 /// One answer under its name.
 #[derive(Debug)]
@@ -140,16 +140,16 @@ pub struct Entry {
     pub key: &'static str,
     /// Its name for people.
     pub label: &'static str,
-    /// What was computed.
+    /// The result.
     pub answer: Result<Answer, Why>,
 }
 
-/// What was computed.
+/// A computed result.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The fields in order.
     pub fields: Vec<(&'static str, AnswerField)>,
-    /// Why it decides nothing.
+    /// The reason why it decides nothing.
     pub doubt: Option<String>,
 }
 
@@ -168,7 +168,7 @@ pub enum AnswerField {
     Word(&'static str),
     /// A truth value.
     Truth(bool),
-    /// Nothing, and why.
+    /// No answer, with the reason.
     Refused(Why),
 }
 
@@ -232,7 +232,7 @@ fn known_exactly(arm: &ArmValues) -> Result<&Decimals, Why> {
 }
 
 fn only_a_summary() -> Why {
-    Why("only a summary is known, not the values themselves".to_owned())
+    Why("only a summary is available, not the values".to_owned())
 }
 
 fn one_arm(asked: &StatsRequest, a: &ArmValues, add: &mut Add<'_>) {
@@ -293,7 +293,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
         "correlation",
         "correlation",
         correlation.map(|r| {
-            let doubt = (fewest < 3).then(|| "two pairs always lie on a line".to_owned());
+            let doubt = (fewest < 3).then(|| "two pairs always lie on one line".to_owned());
             Answer::of(vec![("r", AnswerField::Number(r))]).doubted(doubt)
         }),
     );
@@ -313,7 +313,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
     add("power_paired", "paired t", power(asked, &paired, of_pairs));
 }
 
-/// Mann-Whitney's and the Kolmogorov-Smirnov test of lists of so many values.
+/// The Mann-Whitney and Kolmogorov-Smirnov tests of lists of these lengths.
 fn by_ranks(
     asked: &StatsRequest,
     ranked: &Result<RankedPair, Why>,
@@ -328,12 +328,12 @@ fn by_ranks(
         if test.least_two_sided > alpha * (1.0 + 1e-9) {
             let least = format_float(test.least_two_sided, 4);
             return Some(format!(
-                "with n = {a} and {b} no two-sided p is below {least}, and that is above 1 - level"
+                "with n = {a} and {b}, no two-sided p is below {least}, which is above 1 - level"
             ));
         }
         let is_rough = !test.is_exact && a.min(b) < FEW_TIED;
         is_rough.then(|| {
-            format!("fewer than {FEW_TIED} values with ties: the normal approximation is for more")
+            format!("fewer than {FEW_TIED} values, with ties: the normal approximation needs more")
         })
     };
     let mann_whitney = tested.clone().map(|test| {
@@ -371,14 +371,15 @@ fn analysis_of_variance(groups: &[Decimals]) -> Result<Answer, Why> {
         ("df", AnswerField::Numbers(vec![test.df_between, test.df_within])),
         ("p", AnswerField::Number(test.p)),
     ])
-    .doubted((test.df_within < 2.0).then(|| "one degree of freedom measures the noise".to_owned())))
+    .doubted(
+        (test.df_within < 2.0).then(|| "the noise estimate has one degree of freedom".to_owned()),
+    ))
 }
 
 fn of_categories(asked: &StatsRequest) -> Result<Answer, Why> {
     let test = stats::chi_squared(&asked.categories, asked.expected.as_deref())?;
     let doubt = (test.least_expected < 5.0).then(|| {
-        "fewer than 5 are expected in a category: chi-squared is an approximation for more"
-            .to_owned()
+        "an expected count is below 5: the chi-squared approximation needs more".to_owned()
     });
     Ok(Answer::of(vec![
         ("categories", AnswerField::Count(asked.categories.len() as u64)),
@@ -390,7 +391,7 @@ fn of_categories(asked: &StatsRequest) -> Result<Answer, Why> {
     .doubted(doubt))
 }
 
-/// Each of two arms against the target, where there is one.
+/// Tests each of two arms against the target, if there is one.
 fn against_targets(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_>) {
     for (key, label, arm) in
         [("one_sample_t", "a against target", a), ("one_sample_t_b", "b against target", b)]
@@ -409,7 +410,7 @@ fn one_sample(arm: &ArmValues, target: f64) -> Result<T, Why> {
     })
 }
 
-/// Welch's and the pooled test: of the values, where those of both arms are known, else of their summaries.
+/// Welch's and the pooled test: from the values if both arms have them, otherwise from summaries.
 fn unpaired(a: &ArmValues, b: &ArmValues) -> [Result<T, Refused>; 2] {
     if let (ArmValues::Values(a), ArmValues::Values(b)) = (a, b) {
         return [stats::welch_of(&a.exact, &b.exact), stats::pooled_of(&a.exact, &b.exact)];
@@ -433,7 +434,7 @@ fn summary_fields(summary: &Summary) -> Vec<(&'static str, AnswerField)> {
     ]
 }
 
-/// One list; a single value has a mean and nothing else.
+/// The description of one list; a single value has only a mean.
 fn described(arm: &ArmValues) -> Result<Answer, Why> {
     match arm.summary() {
         Ok(summary) => Ok(Answer::of(summary_fields(&summary))),
@@ -462,7 +463,7 @@ fn test_fields(test: &T, level: f64) -> Result<Vec<(&'static str, AnswerField)>,
 
 /// Two values measure the noise by one difference only.
 fn few_values(n: usize) -> Option<String> {
-    (n < 3).then(|| "two values measure their noise with one degree of freedom".to_owned())
+    (n < 3).then(|| "two values: the noise estimate has one degree of freedom".to_owned())
 }
 
 fn against_target(
@@ -486,7 +487,7 @@ fn sign_flip(differences: &[f64], asked: &StatsRequest) -> Result<Answer, Why> {
     let doubt = unreachable.then(|| {
         let n = differences.len();
         let least = format_float(test.least_two_sided, 4);
-        format!("with n = {n} no two-sided p is below {least}, and that is above 1 - level")
+        format!("with n = {n}, no two-sided p is below {least}, which is above 1 - level")
     });
     let mut fields = vec![
         ("n", AnswerField::Count(differences.len() as u64)),
@@ -518,7 +519,7 @@ fn intervals(
         (true, false) => ["unpaired percentile", "unpaired BCa"],
     };
     let doubt = (n < INFERENCE_FROM).then(|| {
-        format!("a bootstrap of fewer than {INFERENCE_FROM} values covers far less than its level")
+        format!("a bootstrap interval of fewer than {INFERENCE_FROM} values has a coverage far below its level")
     });
     let answer = |interval: &dyn Fn(&Resampled) -> Result<BootstrapInterval, Refused>| {
         let resampled = resampled.as_ref().map_err(Clone::clone)?;
@@ -556,7 +557,7 @@ fn equivalence(test: &Result<T, Why>, margin: [f64; 2], n: usize) -> Result<Answ
     Ok(Answer::of(fields).doubted(few_values(n)))
 }
 
-/// What the design detects, and how many runs the observed gap would need.
+/// The gap that the design detects, and the number of runs that the observed gap needs.
 fn power(
     asked: &StatsRequest,
     test: &Result<T, Why>,
@@ -591,8 +592,7 @@ fn proportions(asked: &StatsRequest, add: &mut Add<'_>) {
         two_proportions(a, b).map_err(Why::from).map(|test| {
             let rare = a.least_expected(b) < 5.0;
             let doubt = rare.then(|| {
-                "fewer than 5 are expected of one outcome: z is an approximation for more"
-                    .to_owned()
+                "an expected count is below 5: the normal approximation needs more".to_owned()
             });
             Answer::of(vec![
                 ("diff", AnswerField::Number(test.difference)),
@@ -639,7 +639,7 @@ fn paired_counts(b: u64, c: u64, add: &mut Add<'_>) {
         Ok(Answer::of(fields).doubted(doubt))
     };
     let few = (b.saturating_add(c) < 25).then(|| {
-        "fewer than 25 discordant pairs: chi-squared is an approximation for more".to_owned()
+        "fewer than 25 discordant pairs: the chi-squared approximation needs more".to_owned()
     });
     add("mcnemar", "McNemar exact", answer(&|tests| tests.exact, None));
     add("mcnemar_mid_p", "McNemar mid-p", answer(&|tests| tests.mid, None));
@@ -663,6 +663,6 @@ fn interquartile(asked: &StatsRequest) -> Result<Answer, Why> {
     }
     let fewest = asked.scores.iter().map(Vec::len).min().unwrap_or(0);
     let doubt = (fewest < 3)
-        .then(|| "fewer than 3 runs of a task: resampling them hardly varies".to_owned());
+        .then(|| "fewer than 3 runs per task: resampling them hardly varies".to_owned());
     Ok(Answer::of(fields).doubted(doubt))
 }

@@ -1,9 +1,8 @@
 //! Bootstrap intervals of a mean, or of the difference of two means: percentile and BCa.
 //!
-//! A list of up to ten values is not sampled: all its resamples are enumerated, with their
-//! probabilities as whole numbers, and quantiles invert the distribution function. A longer list is
-//! resampled from a seed, and quantiles are interpolated linearly. The bias correction of BCa counts
-//! resamples equal to the estimate by half; its acceleration is that of the jackknife.
+//! For a list of up to ten values, all resamples are enumerated with integer probabilities, and quantiles invert the
+//! distribution function. Longer lists are resampled from a seed, and quantiles are interpolated linearly. The bias
+//! correction of BCa counts resamples equal to the estimate by half; its acceleration is the jackknife's.
 
 use super::distribution::{Normal, Symmetric};
 use super::{Refused, differences, mean};
@@ -11,14 +10,14 @@ use crate::rng::{Draws, Rng};
 
 /// Lists up to this long are enumerated.
 pub const ENUMERATED_TO: usize = 10;
-/// Below this many values a bootstrap interval covers far less than its level: it may be recomputed,
-/// but nothing is inferred from it.
+/// Below this number of values, the coverage of a bootstrap interval is far below its level: it may be recomputed, but
+/// nothing is inferred from it.
 pub const INFERENCE_FROM: usize = 8;
-/// How many resamples can be drawn.
+/// The allowed number of resamples.
 pub const RESAMPLES: std::ops::RangeInclusive<usize> = 100..=10_000_000;
-/// The most values that are drawn for one distribution: some seconds' work.
+/// The maximum number of values that are drawn for one distribution: some seconds' work.
 const MOST_DRAWS: usize = 1 << 30;
-/// The most combinations of two enumerated lists that are themselves enumerated.
+/// The maximum number of combinations of two enumerated lists that are themselves enumerated.
 const MOST_COMBINATIONS: usize = 1 << 20;
 /// Two means this close, in units of the largest value, are one: their sums only differ by rounding.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
@@ -38,7 +37,7 @@ pub struct Resampled {
 
 #[derive(Debug, Clone)]
 enum Distribution {
-    /// Every value, in ascending order, with the number of resamples that give it; their sum.
+    /// All values in ascending order with the number of their resamples, and the total.
     Enumerated(Vec<(f64, u64)>, u64),
     /// Values in the order drawn.
     Sampled(Vec<f64>),
@@ -122,9 +121,9 @@ impl Resampled {
         Ok(self.between(tail, 1.0 - tail))
     }
 
-    /// Within what each end of the percentile interval lies for other draws: the order statistics `sds` standard
+    /// Bounds for each end of the percentile interval under a different random draw: the order statistics `sds` standard
     /// deviations of a binomial count away from it (distribution-free limits of a quantile: Conover, Practical
-    /// Nonparametric Statistics, 3.2). The ends themselves where all resamples were enumerated.
+    /// Nonparametric Statistics, 3.2). The ends themselves if all resamples were enumerated.
     pub fn drawn_ends(&self, level: f64, sds: f64) -> Result<[BootstrapInterval; 2], Refused> {
         let tail = tail(level)?;
         let reach = match &self.distribution {
@@ -171,7 +170,7 @@ impl Resampled {
         }
     }
 
-    /// How many different values the distribution takes, where all resamples were enumerated.
+    /// The number of distinct values of the distribution, if all resamples were enumerated.
     pub fn support(&self) -> Option<usize> {
         match &self.distribution {
             Distribution::Enumerated(support, _) => Some(support.len()),
@@ -179,8 +178,8 @@ impl Resampled {
         }
     }
 
-    /// The probabilities of the least and the greatest value, where all resamples were enumerated. Where
-    /// they exceed the probability outside the level, the percentile interval is that of the values.
+    /// The probabilities of the smallest and largest value, if all resamples were enumerated. If they exceed the
+    /// probability outside the level, the percentile interval covers the whole range.
     pub fn ends(&self) -> Option<[f64; 2]> {
         match &self.distribution {
             Distribution::Enumerated(support, total) => {
@@ -191,7 +190,7 @@ impl Resampled {
         }
     }
 
-    /// How many resamples there are: drawn, or of the enumeration.
+    /// The number of resamples, drawn or enumerated.
     pub fn resamples(&self) -> u64 {
         match &self.distribution {
             Distribution::Enumerated(_, total) => *total,
@@ -199,14 +198,14 @@ impl Resampled {
         }
     }
 
-    /// The share of resamples below the estimate, those equal to it by half.
+    /// The fraction of resamples below the estimate; those equal to it count half.
     fn share_below(&self) -> f64 {
         let weight = |value: f64| {
             let above = value - self.estimate;
             if above.abs() <= self.rounding { 1 } else { 2 * u64::from(above < 0.0) }
         };
         let (twice, total) = match &self.distribution {
-            // Up to 2^64 resamples: twice as many need more bits.
+            // At most 2^64 resamples: twice as many need more bits.
             Distribution::Enumerated(support, total) => {
                 let counts = support
                     .iter()
@@ -243,7 +242,7 @@ fn checked_mean(values: &[f64]) -> Result<f64, Refused> {
     mean(values)
 }
 
-/// Refuses fewer or more resamples of `n` values than can be drawn.
+/// Rejects fewer or more resamples of `n` values than can be drawn.
 pub(super) fn check_resamples(found: usize, n: usize) -> Result<(), Refused> {
     let (least, most) = (*RESAMPLES.start(), MOST_DRAWS / n.max(1));
     let most = most.min(*RESAMPLES.end());
@@ -300,7 +299,7 @@ fn sampled(values: &[f64], resamples: usize, rng: &mut Rng) -> Vec<f64> {
     (0..resamples).map(one).collect()
 }
 
-/// How many different resamples, by counts, a list has; a large number where it is not enumerated.
+/// The number of distinct resamples of a list, by counts; a large number if it is not enumerated.
 fn combinations(values: &[f64]) -> usize {
     let n = values.len();
     if n > ENUMERATED_TO {
@@ -314,7 +313,7 @@ fn combinations(values: &[f64]) -> usize {
 fn enumerated(values: &[f64]) -> Vec<(f64, u64)> {
     let n = values.len();
     let mut sums: Vec<(f64, u64, usize)> = vec![(0.0, 1, n)];
-    // For each value in turn: how often it is drawn, and into which of the places that are left.
+    // For each value in turn: how often it is drawn, and in which of the remaining positions.
     for (at, value) in values.iter().enumerate() {
         let last = at + 1 == n;
         let mut next = Vec::new();
@@ -348,9 +347,9 @@ fn merged(mut all: Vec<(f64, u64)>, rounding: f64) -> Distribution {
     Distribution::Enumerated(support, total)
 }
 
-/// The least value that is not exceeded with probability `p`.
+/// The smallest value that is not exceeded with probability `p`.
 fn inverse(support: &[(f64, u64)], total: u64, p: f64) -> f64 {
-    // 0.025 of 10^10 is exactly 25·10^7, whatever the float nearest to 0.025 says.
+    // 0.025 of 10^10 is exactly 25·10^7, whatever the float nearest to 0.025 is.
     let wanted = p * total as f64 * (1.0 - 4.0 * f64::EPSILON);
     let mut so_far = 0;
     for &(value, ways) in support {
@@ -362,12 +361,12 @@ fn inverse(support: &[(f64, u64)], total: u64, p: f64) -> f64 {
     support.last().map_or(f64::NAN, |(value, _)| *value)
 }
 
-/// Two quantiles in order, each interpolated between the values beside its place among all.
+/// Two quantiles in order, each interpolated between the values next to its place among all.
 pub(super) fn interpolated(mut values: Vec<f64>, low: f64, high: f64) -> BootstrapInterval {
     let last = values.len().saturating_sub(1) as f64;
     let (low, high) = (low * last, high * last);
     let lower = at_place(&mut values, low);
-    // After the first search, larger values stand behind its place: there the second goes on.
+    // Larger values come after the first search's result, where the second search continues.
     let searched = (low as usize + 1).min(high as usize);
     let rest = values.get_mut(searched..).unwrap_or_default();
     BootstrapInterval { low: lower, high: at_place(rest, high - searched as f64) }
@@ -393,7 +392,7 @@ mod tests {
     fn three_values_have_ten_resamples() {
         let one = Resampled::of(&[1.0, 2.0, 6.0], 1000, 1).unwrap();
         assert_eq!((one.estimate, one.support(), one.resamples()), (3.0, Some(10), 27));
-        // The least mean has probability 1/27, more than a fortieth.
+        // The smallest mean has probability 1/27, more than a fortieth.
         let ends = one.percentile(0.95).unwrap();
         assert_eq!((ends.low, ends.high), (1.0, 6.0));
         // 4 of the 27 resamples have a mean of at most 4/3, and 23 one of at most 13/3.

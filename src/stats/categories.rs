@@ -8,7 +8,7 @@ use repro_core::decimal::nearest_f64;
 use super::Refused;
 use super::distribution::chi_squared_upper;
 
-/// Pearson's χ² test of counts against expected shares.
+/// Pearson's χ² test of counts against expected fractions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChiSquared {
     /// The sum of (observed - expected)² / expected.
@@ -17,17 +17,18 @@ pub struct ChiSquared {
     pub df: f64,
     /// The probability of a sum at least as large.
     pub p: f64,
-    /// The least count that is expected: below 5, p is not to be trusted.
+    /// The smallest expected count: below 5, p is unreliable.
     pub least_expected: f64,
 }
 
-/// Pearson's χ² test (1900) of whole counts against `weights`, which stand for shares of their sum; without weights, against equal
-/// shares. Every term is exact and rounded once.
+/// Pearson's χ² test (1900) of counts against `weights`, which are normalized to fractions, or against equal fractions
+/// without weights. Every term is exact and rounded once.
 ///
 /// # Errors
 ///
-/// [`Refused::TooFewGroups`] for fewer than two categories, [`Refused::UnequalLengths`] for another number of weights,
-/// [`Refused::NotACount`] for what is no whole number from zero up, [`Refused::NoTrials`] if nothing was counted,
+/// [`Refused::TooFewGroups`] for fewer than two categories, [`Refused::UnequalLengths`] for a different number of weights,
+/// [`Refused::NotACount`] for a count that is not a non-negative whole number, [`Refused::NoTrials`] if nothing was
+/// counted,
 /// [`Refused::NoShare`] for a weight that is not above zero.
 ///
 /// ```

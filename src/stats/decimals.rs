@@ -1,9 +1,9 @@
 //! Exact sums of decimals.
 //!
-//! A float stands for the shortest decimal that reads as it, where decimals of so many places lie further
-//! apart than floats: no other of them can have been read. 1.3 - 1.2 and 1.2 - 1.1 are both 0.1, and
-//! 1000000000.002 - 1000000000.001 is 0.001. Any other float stands for itself. Sums, squares and products are whole numbers of one power of ten, so
-//! that nothing cancels, overflows or vanishes; a result is rounded once, when it becomes a float.
+//! A float represents the shortest decimal that reads as it, if decimals with that many places are further apart than
+//! floats: no other such decimal can have been read. 1.3 - 1.2 and 1.2 - 1.1 are both 0.1, and 1000000000.002 -
+//! 1000000000.001 is 0.001. Any other float represents itself. Sums, squares and products are integers times one power of
+//! ten, so nothing cancels, overflows or vanishes; a result is rounded once, when it becomes a float.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use repro_core::decimal::nearest_f64;
 
 use super::Refused;
 
-/// The longest text that is read exactly: the smallest float in full has as many digits.
+/// The longest text that is read exactly: the smallest float in full has that many digits.
 const LONGEST: usize = 1100;
 /// The powers of ten that are read exactly.
 const LARGEST_POWER: std::ops::RangeInclusive<i32> = -400..=400;
-/// Bits of a quotient whose root is taken: the root keeps more than twice those of a float.
+/// The bits of a quotient before its root is taken: the root has more than twice the bits of a float.
 const ROOT_BITS: i64 = 256;
 
 /// A whole multiple of a power of ten.
@@ -29,7 +29,7 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// The decimal that a finite float stands for.
+    /// The decimal that a finite float represents.
     pub fn of(value: f64) -> Option<Self> {
         if !value.is_finite() {
             return None;
@@ -38,15 +38,15 @@ impl Decimal {
         shortest.filter(|one| one.is_told_apart(value)).or_else(|| Some(Self::exact(value)))
     }
 
-    /// Whether decimals of as many places lie further apart than floats do at `value`.
+    /// Whether decimals with as many places are further apart than floats at `value`.
     fn is_told_apart(&self, value: f64) -> bool {
         let place = format!("1e{}", self.exponent).parse().unwrap_or(0.0);
         let gap = value.abs().next_up() - value.abs();
         gap < place
     }
 
-    /// The decimal that is written plainly, digits with a point, perhaps a sign and an exponent; none where
-    /// it is written otherwise, or is longer or further from one than any float that is written in full.
+    /// Parses a plain decimal: digits with an optional point, sign and exponent. None for other formats, and for numbers
+    /// that are longer or more extreme than any float written in full.
     pub fn parse(text: &str) -> Option<Self> {
         let (mantissa, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -65,7 +65,7 @@ impl Decimal {
         Self { units: value.numer() * BigInt::from(5).pow(places), exponent: -(places as i32) }
     }
 
-    /// As a fraction.
+    /// The value as a fraction.
     pub fn value(&self) -> BigRational {
         scaled(self.units.clone(), BigInt::one(), self.exponent)
     }
@@ -79,7 +79,7 @@ pub struct Decimals {
 }
 
 impl Decimals {
-    /// The decimals that finite floats stand for.
+    /// The decimals that finite floats represent.
     pub fn of(values: &[f64]) -> Result<Self, Refused> {
         let decimals: Option<Vec<_>> = values.iter().map(|value| Decimal::of(*value)).collect();
         Ok(Self::from(decimals.ok_or(Refused::NotFinite)?))
@@ -97,7 +97,7 @@ impl Decimals {
         Ok(Self { units: units.collect(), exponent })
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn count(&self) -> usize {
         self.units.len()
     }
@@ -135,7 +135,7 @@ impl Decimals {
         scaled(squares, &n * &n, 2 * self.exponent)
     }
 
-    /// How often each distinct value of this list or another stands in both, the least value first.
+    /// The multiplicity of each distinct value in both lists, in ascending order.
     pub fn merged(&self, other: &Self) -> Vec<[u64; 2]> {
         let exponent = self.exponent.min(other.exponent);
         let mut counts: BTreeMap<BigInt, [u64; 2]> = BTreeMap::new();
@@ -160,7 +160,7 @@ impl Decimals {
         self.units.iter().map(|one| one * &n - &sum).collect()
     }
 
-    /// Pearson's correlation with as many others; none where either list has no spread.
+    /// Pearson's correlation with a list of the same length; none if either list is constant.
     pub fn correlation(&self, others: &Self) -> Option<f64> {
         let [own, theirs, both] = self.products(others);
         if own.is_zero() || theirs.is_zero() {
@@ -171,7 +171,7 @@ impl Decimals {
         Some(if both.is_negative() { -size } else { size })
     }
 
-    /// The least-squares slope of as many others over these; none where these have no spread.
+    /// The least-squares slope of a list of the same length over this one; none if this one is constant.
     pub fn slope(&self, others: &Self) -> Option<f64> {
         let [own, _, both] = self.products(others);
         let slope = (!own.is_zero()).then(|| scaled(both, own, others.exponent - self.exponent))?;
@@ -192,7 +192,7 @@ impl From<Vec<Decimal>> for Decimals {
         let exponent = nonzero.map(|one| one.exponent).min().unwrap_or(0);
         let mut units = Vec::with_capacity(decimals.len());
         for one in decimals {
-            // A zero is as many units of any size.
+            // A zero has no unit of its own.
             let places = if one.units.is_zero() { 0 } else { one.exponent.abs_diff(exponent) };
             units.push(one.units * BigInt::from(ten(places)));
         }
@@ -227,7 +227,7 @@ pub fn root(square: &BigRational) -> f64 {
     let quotient = &top / &bottom;
     let floor = quotient.sqrt();
     let is_exact = &floor * &floor * &bottom == top;
-    // What is cut off stands as half a unit, far below the last bit of a float: no tie is made of it.
+    // The remainder is represented by half a unit, far below the last bit of a float, so it creates no tie.
     let doubled = (floor << 1u8) + BigUint::from(u8::from(!is_exact));
     let one = BigUint::one();
     let (top, bottom) = match half + 1 {
@@ -249,7 +249,7 @@ mod tests {
             (1_000_000_000.000_001, "1000000000.000001"),
             (-3.278_912_345_678_912, "-3.278912345678912"),
             (1e300, "1e300"),
-            // Decimals of so many places lie closer than floats: it stands for itself.
+            // Decimals with that many places are closer than floats, so it represents itself.
             (1e15 + 0.25, "1000000000000000.25"),
             (1.0 + f64::EPSILON, "1.0000000000000002220446049250313080847263336181640625"),
         ] {

@@ -23,10 +23,10 @@ pub trait Symmetric: Tail {
     /// Its name in messages.
     const NAME: &'static str;
 
-    /// What `statrs` says of the tail above `x` from 0 up, where it is sound.
+    /// The tail above `x` (from 0 up) according to `statrs`, where it is reliable.
     fn second_tail(&self, x: f64) -> Option<f64>;
 
-    /// Whether what `statrs` says of tails tells the quantile of `tail`, which is at most a half.
+    /// Whether the tails of `statrs` are reliable enough to check the quantile of `tail`, which is at most a half.
     fn is_quantile_sound(&self, tail: f64) -> bool;
 
     /// The probability above `x`.
@@ -119,7 +119,7 @@ fn positive(df: f64) -> Result<f64, Refused> {
 mod tests {
     use super::*;
 
-    /// The largest relative difference between the two computations of `cases`, and how many there were.
+    /// The largest relative difference between the two computations of `cases`, and the number of cases.
     fn farthest(cases: impl Iterator<Item = (f64, Option<f64>)>) -> (f64, usize) {
         let both = cases.filter_map(|(first, second)| Some((first, second?)));
         both.filter(|(first, _)| *first > 1e-290).fold(
@@ -135,7 +135,8 @@ mod tests {
     const FREEDOM: [f64; 13] =
         [1.0, 1.5, 2.0, 3.3, 5.0, 10.0, 41.2, 100.0, 300.0, 1e3, 5e3, 1e4, 2e4];
 
-    /// The bounds are those of the table in `docs/reference/statistics.md`, and an order of magnitude below what is refused.
+    /// The bounds are those of the table in `docs/reference/statistics.md`, an order of magnitude below the limit for an
+    /// error.
     #[test]
     fn both_computations_agree_over_their_common_domain() {
         let pairs = |values: &'static [f64]| {

@@ -18,8 +18,8 @@ impl Equivalence {
     }
 }
 
-/// Tests whether an estimate lies inside `low`..`high`. Equivalent at α exactly where the interval at
-/// level 1 - 2α lies inside the margin.
+/// Tests whether an estimate is inside `low`..`high`. Equivalent at α exactly if the interval at level 1 - 2α is inside the
+/// margin.
 ///
 /// ```
 /// use repro_stats::{Summary, equivalence, one_sample};

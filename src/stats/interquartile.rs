@@ -9,7 +9,7 @@ use crate::rng::{Draws, Rng};
 #[derive(Debug, Clone)]
 pub struct ScoresByTask<'a> {
     tasks: &'a [Vec<f64>],
-    /// How many scores are cut off at each end.
+    /// The number of scores that are cut off at each end.
     cut: usize,
     count: usize,
 }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn runs_are_drawn_within_their_task() {
-        // No task varies, so that drawing within tasks always gives the same scores.
+        // No task varies, so resampling within tasks always leads to the same scores.
         let flat = [vec![1.0; 3], vec![5.0; 3], vec![9.0; 3]];
         let flat = ScoresByTask::new(&flat).unwrap();
         let interval = flat.interval(0.9, 200, 1).unwrap();

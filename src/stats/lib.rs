@@ -1,11 +1,11 @@
 //! Statistics on plain floats: summaries, tests, intervals, resampling, power.
 //!
-//! Every function takes its data and, where it draws, a seed; what cannot be computed is [`Refused`]
-//! with the reason. A float stands for the decimal that was read as it, where there can be but one: means, spreads, differences
-//! of pairs and slopes are exact over those decimals and rounded once. Other sums run in the order of the
-//! data, and no function of the platform's mathematics library is called (logarithms and exponentials are
-//! those of the crate `libm`, and what the crate `statrs` computes is only compared), so that a result is the same bits on every machine and for any number of
-//! threads. Reading inputs and judging claims is left to the modules above.
+//! Every function takes its data and, if it draws random numbers, a seed; an impossible computation is [`Refused`] with the
+//! reason. A float represents the decimal that it was read from, if that is unique: means, standard deviations, differences
+//! of pairs and slopes are exact over those decimals and rounded once. Other sums run in the order of the data. No function
+//! of the platform's math library is called (logarithms and exponentials come from the crate `libm`, and results of the
+//! crate `statrs` are only compared), so results have the same bits on every machine and for any number of threads. Other
+//! crates read inputs and judge claims.
 
 #![forbid(unsafe_code)]
 

@@ -31,7 +31,7 @@ pub fn slope(x: &[f64], y: &[f64]) -> Result<f64, Refused> {
     if slope.is_finite() { Ok(slope) } else { Err(Refused::OutOfRange) }
 }
 
-/// The least-squares line through at least three points that do not lie on one.
+/// The least-squares line through at least three points that are not collinear.
 ///
 /// ```
 /// use repro_stats::line;
@@ -51,7 +51,7 @@ pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, Refused> {
     let squares: f64 = rests.map(|rest| rest * rest).sum();
     let largest = y.iter().fold(0.0_f64, |largest, y| largest.max((y - up).abs()));
     let df = (n - 2) as f64;
-    // Points on a line leave nothing but rounding.
+    // Points on a line leave only rounding errors.
     let spread = (squares / df).sqrt();
     if spread <= 16.0 * f64::EPSILON * largest.max(up.abs()) {
         return Err(Refused::NoSpread);

@@ -1,14 +1,14 @@
-//! What a design can show: the smallest gap that it detects, and the runs that a gap needs.
+//! Power of a design: the smallest gap that it detects, and the number of runs that a gap needs.
 //!
-//! Power is exact through the noncentral t: the probability that a t with noncentrality
-//! gap / standard error passes the critical value. For two arms of unequal spread the degrees of
-//! freedom are Welch's, at the spreads given.
+//! Power is exact, from the noncentral t: the probability that a t with noncentrality gap / standard error exceeds the
+//! critical value. For two arms with different standard deviations, the degrees of freedom are Welch's, at the given
+//! standard deviations.
 
 use super::distribution::{StudentT, Symmetric};
 use super::noncentral_t::noncentral_t_upper;
 use super::{Refused, Summary, T, one_sample, welch};
 
-/// The most runs that are searched.
+/// The maximum number of runs that are searched.
 pub const MOST_RUNS: usize = 1_000_000;
 
 /// The relative precision of a gap, and the most steps of the search for it.
@@ -24,7 +24,7 @@ pub enum Sides {
     Two,
 }
 
-/// What a test is to achieve.
+/// The goal of a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
     alpha: f64,
@@ -37,7 +37,7 @@ pub struct Goal {
 pub enum Design {
     /// Pairs, or one list: the standard deviation of the differences, or of the values.
     Paired(f64),
-    /// Two arms with as many runs each.
+    /// Two arms with the same number of runs.
     TwoArms(f64, f64),
 }
 
@@ -53,7 +53,7 @@ impl Design {
 }
 
 impl Goal {
-    /// A goal: detect with probability `power` at a share `alpha` of false alarms.
+    /// A goal: detect with probability `power` at a false positive rate of `alpha`.
     pub fn new(alpha: f64, power: f64, sides: Sides) -> Result<Self, Refused> {
         for share in [alpha, power] {
             if share.is_nan() || share <= 0.0 || share >= 1.0 {
@@ -102,7 +102,7 @@ impl Goal {
         Ok(root(over, low, high) * standard_error)
     }
 
-    /// The fewest runs of each arm, from two up, that detect `gap`.
+    /// The minimum number of runs of each arm, from two up, that detect `gap`.
     ///
     /// ```
     /// use repro_stats::power::{Design, Goal, Sides};
@@ -140,8 +140,8 @@ impl Goal {
     }
 }
 
-/// Where a growing function crosses zero between two points of it, as `function` gives them with their
-/// values: false position, in which an end that stays counts for half (the Illinois rule).
+/// The zero of an increasing function between two points, which `function` returns with its values: false position, in
+/// which an end that stays counts for half (the Illinois rule).
 fn root(function: impl Fn(f64) -> (f64, f64), low: (f64, f64), high: (f64, f64)) -> f64 {
     let ((mut low, mut below), (mut high, mut above)) = (low, high);
     let (mut at, mut stayed) = (high, 0);

@@ -5,7 +5,7 @@ use super::distribution::{Normal, Symmetric, coins_up_to};
 use super::second_opinion::{agreed, unlikely_tables};
 use super::special::binomial;
 
-/// Larger counts are refused: exact sums over them take too long.
+/// Larger counts are rejected, because exact sums over them take too long.
 const MOST: u64 = 1 << 32;
 /// Two tables whose probabilities are this close, relatively, are equally likely.
 const TIE: f64 = 1e-9;
@@ -20,15 +20,15 @@ pub struct Proportion {
 /// The pooled z test of two proportions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TwoProportions {
-    /// Difference of the shares a - b.
+    /// The difference of the proportions a - b.
     pub difference: f64,
-    /// The difference over its standard error under one common share.
+    /// The difference over its standard error under one common proportion.
     pub z: f64,
     /// The probability of a z beyond this one on its side of zero.
     beyond: f64,
 }
 
-/// McNemar's tests of paired outcomes, of which only the discordant pairs count.
+/// McNemar's tests of paired outcomes, which only use the discordant pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
     /// The exact two-sided binomial p.
@@ -61,17 +61,17 @@ impl Proportion {
         }
     }
 
-    /// How many succeeded.
+    /// The number of successes.
     pub fn successes(&self) -> u64 {
         self.successes
     }
 
-    /// How many there were.
+    /// The number of trials.
     pub fn trials(&self) -> u64 {
         self.trials
     }
 
-    /// The least of the four counts that one common share would lead to expect.
+    /// The smallest of the four counts expected under one common proportion.
     pub fn least_expected(&self, other: &Self) -> f64 {
         let all = (self.trials + other.trials) as f64;
         let successes = self.successes + other.successes;
@@ -79,12 +79,12 @@ impl Proportion {
         rarer / all * self.trials.min(other.trials) as f64
     }
 
-    /// The share of successes.
+    /// The proportion of successes.
     pub fn share(&self) -> f64 {
         self.successes as f64 / self.trials as f64
     }
 
-    /// The standard error of the share with divisor n - 1, as lm-evaluation-harness prints it.
+    /// The standard error of the proportion with divisor n - 1, as lm-evaluation-harness prints it.
     pub fn standard_error(&self) -> Result<f64, Refused> {
         if self.trials < 2 {
             return Err(Refused::TooFew { needed: 2, found: 1 });
@@ -119,7 +119,7 @@ impl Proportion {
 }
 
 impl TwoProportions {
-    /// The probability of a z at least as far from zero under one common share.
+    /// The probability of a z at least as far from zero under one common proportion.
     pub fn p_two_sided(&self) -> f64 {
         (2.0 * self.beyond).min(1.0)
     }
@@ -159,7 +159,7 @@ pub fn two_proportions(a: &Proportion, b: &Proportion) -> Result<TwoProportions,
     Ok(TwoProportions { difference, z, beyond: Normal.upper(z.abs())? })
 }
 
-/// Fisher's exact two-sided p: the share of tables with these margins that are at most as likely.
+/// Fisher's exact two-sided p: the probability of the tables with these margins that are at most as likely.
 ///
 /// ```
 /// use repro_stats::proportion::{Proportion, fisher};
@@ -189,7 +189,7 @@ pub fn fisher(a: &Proportion, b: &Proportion) -> Result<f64, Refused> {
     agreed("the hypergeometric distribution", sum.min(1.0), second)
 }
 
-/// The first of `from`..`to` at which `holds` no longer does, or `to`.
+/// The first number in `from`..`to` for which `holds` is false, or `to`.
 fn border(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (from, to);
     while from < to {
@@ -236,7 +236,7 @@ impl Table {
             / binomial(self.successes, all, p, q)
     }
 
-    /// How many times as likely k + 1 is as k.
+    /// The ratio of the probabilities of k + 1 and k.
     fn growth(&self, k: u64) -> f64 {
         let (more, less) = (self.left - k, self.successes - k);
         more as f64 * less as f64 / ((k + 1) as f64 * (self.right + k + 1 - self.successes) as f64)
@@ -318,7 +318,7 @@ mod tests {
         close(paired.exact, 0.0024248687076998837);
         close(paired.mid, 0.002149401504292379);
         close(paired.chi_squared, 0.0021559763036343074);
-        // By hand: 1 of 3 discordant pairs; P(X <= 1) = 1/2, P(X = 1) = 3/8.
+        // Computed by hand: 1 of 3 discordant pairs; P(X <= 1) = 1/2, P(X = 1) = 3/8.
         let three = mcnemar(1, 2).unwrap();
         close(three.exact, 1.0);
         close(three.mid, 0.625);

@@ -1,20 +1,20 @@
-//! Two lists by the order of their values alone: Mann-Whitney's and the Kolmogorov-Smirnov test.
+//! Rank tests of two lists: Mann-Whitney and Kolmogorov-Smirnov.
 //!
-//! Both see nothing but how many values of each list stand at each place of the common order, so that no magnitude matters.
+//! Both only use the number of values of each list at each position of the common order, so magnitudes do not matter.
 
 use libm::exp;
 
 use super::distribution::{Normal, Symmetric};
 use super::{Decimals, Refused};
 
-/// The most values of a list, without ties, for which every order is counted: as in R.
+/// The maximum number of values of a list, without ties, for which every order is counted: as in R.
 const MOST_COUNTED: u64 = 50;
-/// The most pairs of values for which the paths of the Kolmogorov-Smirnov test are counted.
+/// The maximum number of pairs of values for which the paths of the Kolmogorov-Smirnov test are counted.
 const MOST_PATHS: u64 = 1_000_000;
-/// Where the two series of Kolmogorov's distribution end equally soon.
+/// The point at which the two series of Kolmogorov's distribution converge equally fast.
 const SERIES_MEET: f64 = 1.18;
 
-/// How many values of each list are equal to one value.
+/// The number of values of each list that are equal to one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TieGroup {
     a: u64,
@@ -43,7 +43,7 @@ pub struct MannWhitney {
     pub p_greater: f64,
     /// Whether every order was counted; else p is the normal approximation, corrected for ties and continuity.
     pub is_exact: bool,
-    /// The least two-sided p that lists of these lengths can give; 0 where it is not known.
+    /// The smallest two-sided p for lists of these lengths; 0 if it is unknown.
     pub least_two_sided: f64,
 }
 
@@ -121,8 +121,8 @@ impl RankedPair {
         })
     }
 
-    /// The standard deviation of U where a and b are alike: with n values of which t are equal each time,
-    /// sqrt(ab/12 (n + 1 - Σ(t³ - t) / (n (n - 1)))) (Lehmann 1975, 1.35).
+    /// The standard deviation of U if a and b have the same distribution: with n values and ties of size t, sqrt(ab/12 (n +
+    /// 1 - Σ(t³ - t) / (n (n - 1)))) (Lehmann 1975, 1.35).
     fn deviation_of_u(&self) -> f64 {
         let n = (self.a + self.b) as f64;
         let tied = self.groups.iter().map(|group| {
@@ -134,9 +134,9 @@ impl RankedPair {
         variance.sqrt()
     }
 
-    /// Smirnov (1939). Up to a million pairs of values, p is the share of orders, with the ties as they are, in which the
-    /// distance is at least as large (Hodges 1957; with ties Schröer and Trenkler 1995, as in R: SciPy takes the values as
-    /// untied, which gives a larger p); beyond, Kolmogorov's limit.
+    /// Smirnov (1939). For up to a million pairs of values, p is the fraction of orders, with the given ties, in which the
+    /// distance is at least as large (Hodges 1957; with ties Schröer and Trenkler 1995, as in R; SciPy ignores ties, which
+    /// gives a larger p). Beyond that, Kolmogorov's limit.
     pub fn kolmogorov_smirnov(&self) -> Result<KolmogorovSmirnov, Refused> {
         let (mut seen_a, mut seen_b, mut farthest) = (0, 0, 0);
         for group in &self.groups {
@@ -155,16 +155,17 @@ impl RankedPair {
         Ok(KolmogorovSmirnov { d, p, is_exact })
     }
 
-    /// How far apart the distribution functions are after so many values of each, times both counts.
+    /// The distance of the distribution functions after these numbers of values of each list, times both counts.
     fn distance(&self, seen_a: u64, seen_b: u64) -> u128 {
         let (a, b) = (u128::from(self.a), u128::from(self.b));
         (u128::from(seen_a) * b).abs_diff(u128::from(seen_b) * a)
     }
 
-    /// The share of orders in which the distance is somewhere at least `limit`. An order is a path of steps for a and b; of
-    /// all paths to (i, j) the share i / (i + j) came by a step for a. Shares are only added, so that small ones keep their digits.
+    /// The fraction of orders in which the distance is somewhere at least `limit`. An order is a path of steps for a and b;
+    /// of all paths to (i, j), the fraction i / (i + j) ends with a step for a. Fractions are only added, so small ones
+    /// keep their digits.
     fn share_beyond(&self, limit: u128) -> f64 {
-        // Where a group of ties is complete: only there distribution functions are compared.
+        // The ends of groups of ties, where the distribution functions are compared.
         let mut is_end = vec![false; (self.a + self.b + 1) as usize];
         let mut seen = 0;
         for group in &self.groups {
@@ -193,7 +194,7 @@ impl RankedPair {
     }
 }
 
-/// The share of orders of `a` and `b` values for each U: the largest value is one of a in a of a + b orders, and is then above
+/// The fraction of orders of `a` and `b` values for each U: the largest value is one of a in a of a + b orders, and is then above
 /// all of b.
 fn shares_of_u(a: usize, b: usize) -> Vec<f64> {
     // For one count of a, the shares for each count of b.
@@ -216,7 +217,7 @@ fn shares_of_u(a: usize, b: usize) -> Vec<f64> {
     counts.pop().unwrap_or_default()
 }
 
-/// The sum of the shares from `u` up, the smallest first.
+/// The sum of the fractions from `u` up, the smallest first.
 fn up_from(shares: &[f64], u: u128) -> f64 {
     let from = usize::try_from(u).unwrap_or(usize::MAX);
     shares.iter().skip(from).rev().sum::<f64>().min(1.0)
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(flat.kolmogorov_smirnov().unwrap().p, 1.0);
     }
 
-    /// Every way to share out the values, each as likely.
+    /// All ways to assign the values to the two lists, each equally likely.
     fn each_split(values: &[f64], a: usize) -> Vec<RankedPair> {
         let masks = (0_u32..1 << values.len()).filter(|mask| mask.count_ones() as usize == a);
         let split = |mask: u32| {

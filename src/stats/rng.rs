@@ -1,15 +1,14 @@
-//! The one generator of random numbers: ChaCha with 8 rounds, the same bits on every machine.
+//! The only random number generator: ChaCha with 8 rounds, the same bits on every machine.
 //!
-//! A stream is named: its key is the SHA-256 of `repro chacha8/1`, a line feed, the seed as 8 bytes
-//! (least significant first) and the name; its nonce and first block number are 0. 64-bit words are
-//! taken in order, lower half first. Streams of one seed are independent, so that a new use of
-//! randomness never shifts an old one.
+//! A stream has a name: its key is the SHA-256 of `repro chacha8/1`, a line feed, the seed as 8 bytes (least significant
+//! first) and the name; its nonce and first block number are 0. 64-bit words are taken in order, lower half first. Streams
+//! of one seed are independent, so a new use of randomness never shifts an old one.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 use sha2::{Digest, Sha256};
 
-/// What precedes seed and name in the key of a stream.
+/// The prefix of seed and name in the key of a stream.
 const DOMAIN: &[u8] = b"repro chacha8/1\n";
 /// Several small draws are taken from one word while the product of their bounds is below this:
 /// one word in sixteen is thrown away at most.
@@ -45,7 +44,7 @@ impl Rng {
         (self.word() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A whole number below `bound`, each equally likely (D. Lemire, 2019); 0 where the bound is 0.
+    /// A whole number below `bound`, each equally likely (D. Lemire, 2019); 0 if the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         let Some(left_over) = left_over(bound) else { return 0 };
         loop {
@@ -66,8 +65,7 @@ impl Rng {
     }
 }
 
-/// Many draws below one small bound: as many from each word as leave it unbiased (N. Brackett-Rozinsky
-/// and D. Lemire, 2024).
+/// Many draws below one small bound: as many from each word as are unbiased (N. Brackett-Rozinsky and D. Lemire, 2024).
 #[derive(Debug, Clone)]
 pub struct Draws {
     bound: u64,
@@ -95,7 +93,7 @@ impl Draws {
         Self { bound, words: (0..words).map(word).collect() }
     }
 
-    /// The sum of what `value` gives for each number drawn: first over each word, then over the words.
+    /// The sum of `value` over all drawn numbers: first over each word, then over the words.
     #[inline]
     pub fn sum(&self, rng: &mut Rng, value: impl Fn(usize) -> f64) -> f64 {
         let mut sum = 0.0;
@@ -115,7 +113,7 @@ impl Draws {
         sum
     }
 
-    /// What `value` gives for each number drawn, in the order drawn, at the end of `into`.
+    /// Appends `value` of each drawn number to `into`, in the order of the draws.
     pub fn collect(&self, rng: &mut Rng, into: &mut Vec<f64>, value: impl Fn(usize) -> f64) {
         for &(size, left_over) in &self.words {
             let before = into.len();
@@ -142,7 +140,7 @@ fn widening(word: u64, bound: u64) -> (u64, u64) {
     ((product >> 64) as u64, product as u64)
 }
 
-/// 2^64 modulo `bound`: how many words are too many for each number to be equally likely.
+/// 2^64 modulo `bound`: the number of words that would make some numbers more likely.
 fn left_over(bound: u64) -> Option<u64> {
     bound.wrapping_neg().checked_rem(bound)
 }
@@ -153,7 +151,7 @@ mod tests {
 
     #[test]
     fn streams_are_the_same_for_ever() {
-        // By a second implementation of SHA-256, ChaCha8 and Lemire's rule, in Python.
+        // Computed by a second implementation of SHA-256, ChaCha8 and Lemire's rule, in Python.
         let mut rng = Rng::new(1, "golden");
         assert_eq!(
             [rng.word(), rng.word(), rng.word()],
@@ -169,7 +167,7 @@ mod tests {
 
     #[test]
     fn draws_are_those_of_the_definition() {
-        // By plain arithmetic on the words of the same stream.
+        // Computed by plain arithmetic on the words of the same stream.
         let mut words = Rng::new(3, "draws");
         let draws = Draws::new(22, 5);
         assert_eq!(draws.words, [(5, (1_u128 << 64).rem_euclid(22_u128.pow(5)) as u64)]);

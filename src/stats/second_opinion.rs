@@ -1,10 +1,10 @@
-//! What the crate `statrs` says of the same tails, within the domain in which it is sound.
+//! The same tails as computed by the crate `statrs`, in the domain in which it is reliable.
 //!
-//! A second opinion is only compared with ours and never printed: the special functions of `statrs` call the platform's
-//! mathematics, so that its last digits differ between machines. Outside of the domains it is not asked: its continued
-//! fraction of the incomplete beta function ends after 140 terms, its logarithms of gamma functions lose digits with their size,
-//! and its quantiles neither end nor hold nine digits everywhere (statrs-dev/statrs#435; `docs/explanation/upstream`). So no quantile
-//! of it is asked for: a quantile is right if the tail beyond it is.
+//! The second result is only compared with ours and never printed: the special functions of `statrs` call the platform's
+//! math library, so its last digits differ between machines. It is not used outside these domains: its continued fraction
+//! of the incomplete beta function stops after 140 terms, its log-gamma function loses digits for large arguments, and its
+//! quantiles neither always terminate nor are correct to nine digits everywhere (statrs-dev/statrs#435;
+//! `docs/explanation/upstream`). Its quantiles are therefore never used: a quantile is right if the tail beyond it is.
 
 use statrs::distribution::{
     Binomial, ChiSquared, ContinuousCDF, Discrete, DiscreteCDF, FisherSnedecor, Hypergeometric,
@@ -17,20 +17,20 @@ use super::Refused;
 pub const TOLERANCE: f64 = 1e-9;
 /// Below this, digits are lost on the way to zero.
 const SMALLEST: f64 = 1e-300;
-/// The degrees of freedom up to which `statrs` is asked, and the coins.
+/// The degrees of freedom, and the number of coins, up to which `statrs` is used.
 const MOST_FREEDOM: f64 = 2e4;
-/// The fewest degrees of freedom that are asked for.
+/// The smallest number of degrees of freedom for which `statrs` is used.
 const LEAST_FREEDOM: f64 = 1.0;
 /// Below this t²/df, and its like for F, `statrs` rounds t away: it computes df / (df + t²).
 const LEAST_SQUARE: f64 = 1e-9;
-/// The least tail whose quantile is asked for: further out densities vanish.
+/// The smallest tail whose quantile is checked: further out, densities vanish.
 const LEAST_QUANTILE_TAIL: f64 = 1e-100;
-/// The most items in a table of which probabilities are summed.
+/// The maximum number of items in a table whose probabilities are summed.
 const MOST_ITEMS: u64 = 10_000;
-/// The largest χ² that is asked for: every tail beyond is zero.
+/// The largest χ² that is checked: every tail beyond is zero.
 const MOST_CHI_SQUARED: f64 = 1e6;
 
-/// Ours, where there is no second opinion or it is the same up to [`TOLERANCE`]; else both are refused.
+/// Ours, if there is no second result or the two agree within [`TOLERANCE`]; otherwise both are rejected.
 pub fn agreed(of: &'static str, first: f64, second: Option<f64>) -> Result<f64, Refused> {
     if first.is_nan() {
         return Err(Refused::OutOfRange);
@@ -38,7 +38,7 @@ pub fn agreed(of: &'static str, first: f64, second: Option<f64>) -> Result<f64, 
     let Some(second) = second.filter(|second| *second != first) else { return Ok(first) };
     let away = (first - second).abs();
     let size = first.abs().max(second.abs());
-    // What is no number, or has no end, is not close.
+    // NaN and infinity are not close.
     if away.is_finite() && away <= TOLERANCE * size + SMALLEST {
         Ok(first)
     } else {
@@ -46,7 +46,7 @@ pub fn agreed(of: &'static str, first: f64, second: Option<f64>) -> Result<f64, 
     }
 }
 
-/// Whether degrees of freedom lie where `statrs` is sound.
+/// Whether `statrs` is reliable for these degrees of freedom.
 fn is_sound(df: f64) -> bool {
     (LEAST_FREEDOM..=MOST_FREEDOM).contains(&df)
 }
@@ -95,8 +95,8 @@ pub fn coins_up_to(heads: u64, coins: u64) -> Option<f64> {
     is_asked.then(|| Some(Binomial::new(0.5, coins).ok()?.cdf(heads)))?
 }
 
-/// The probability of the tables that are at most `limit` times as likely as the one with `observed`, of those with `drawn` of
-/// `all` items of which `successes` are successes.
+/// The probability of the tables that are at most `limit` times as likely as the one with `observed`, among those with
+/// `drawn` of `all` items, `successes` of which are successes.
 pub fn unlikely_tables(
     all: u64,
     successes: u64,
@@ -109,7 +109,7 @@ pub fn unlikely_tables(
     }
     let tables = Hypergeometric::new(all, successes, drawn).ok()?;
     let (low, high) = ((successes + drawn).saturating_sub(all), successes.min(drawn));
-    // Its `pmf` is no number for more than about a thousand items, its logarithm is.
+    // Its `pmf` is NaN for more than about a thousand items, but its logarithm is not.
     let observed = tables.ln_pmf(observed);
     let limit = libm::log(limit);
     let each = (low..=high).map(|one| tables.ln_pmf(one));

@@ -4,7 +4,7 @@
 use super::Refused;
 use crate::rng::Rng;
 
-/// Up to this many differences all flips are counted: those of each half, sorted, are matched.
+/// Up to this many differences, all sign flips are counted by matching the sorted sums of both halves.
 pub const EXACT_TO: usize = 40;
 /// Sums this close, in units of the sum of absolute differences, are equal but for rounding.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
@@ -12,15 +12,15 @@ const ROUNDING: f64 = 16.0 * f64::EPSILON;
 /// The result of a sign-flip test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignFlip {
-    /// The share of flips whose sum is at least as far from zero.
+    /// The fraction of flips whose sum is at least as far from zero.
     pub p_two_sided: f64,
-    /// The share of flips whose sum is at least as large.
+    /// The fraction of flips whose sum is at least as large.
     pub p_greater: f64,
-    /// The share of flips whose sum is at most as large.
+    /// The fraction of flips whose sum is at most as large.
     pub p_less: f64,
-    /// The least two-sided p that this many differences can give: 2 of 2^n flips.
+    /// The smallest possible two-sided p for this number of differences: 2 of 2^n flips.
     pub least_two_sided: f64,
-    /// How many flips were drawn; none where all were counted.
+    /// The number of drawn flips; none if all were counted.
     pub drawn: Option<usize>,
 }
 

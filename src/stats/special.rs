@@ -1,13 +1,13 @@
-//! The incomplete beta and gamma functions and what they are made of.
+//! The incomplete beta and gamma functions and their parts.
 //!
-//! Factors are combined in the way of C. Loader's binomial probabilities (2000): powers and gamma
-//! functions only meet as small corrections, so that nothing is lost for large arguments.
+//! Factors are combined as in C. Loader's binomial probabilities (2000): powers and gamma functions only meet as small
+//! corrections, so no precision is lost for large arguments.
 
 use libm::{exp, log, log1p};
 
 /// Half the logarithm of 2 pi.
 const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
-/// Where Stirling's series is exact to the last digit.
+/// From here on, Stirling's series is exact to the last digit.
 const STIRLING_FROM: f64 = 16.0;
 /// The coefficients of Stirling's series in 1/x², first to last: B(2k) / (2k (2k - 1)).
 const STIRLING: [f64; 7] = [
@@ -19,11 +19,11 @@ const STIRLING: [f64; 7] = [
     -691.0 / 360_360.0,
     1.0 / 156.0,
 ];
-/// The most steps of the continued fraction; it needs about the root of its larger argument.
+/// The maximum number of steps of the continued fraction; it needs about the root of its larger argument.
 const MOST_STEPS: usize = 200_000;
 
-/// What Stirling's formula leaves of the logarithm of the gamma function:
-/// ln Γ(x) - (x - 1/2) ln x + x - ln(2 pi)/2, for x > 0.
+/// The remainder of Stirling's formula for the logarithm of the gamma function: ln Γ(x) - (x - 1/2) ln x + x - ln(2 pi)/2,
+/// for x > 0.
 pub fn stirling_rest(mut x: f64) -> f64 {
     let mut rest = 0.0;
     while x < STIRLING_FROM {
@@ -44,10 +44,10 @@ pub fn log_beta(a: f64, b: f64) -> f64 {
         + (stirling_rest(small) + stirling_rest(large) - stirling_rest(sum))
 }
 
-/// r - 1 - ln r, without cancellation where r is near 1.
+/// r - 1 - ln r, without cancellation for r near 1.
 fn log_excess(ratio: f64) -> f64 {
     let v = ratio - 1.0;
-    // What is no number is none, and has no series that ends.
+    // The series of NaN would not end.
     if v.is_nan() || v.abs() > 0.2 {
         return v - log(ratio);
     }

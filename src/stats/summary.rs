@@ -8,7 +8,7 @@ use super::decimals::{Decimal, Decimals, root};
 /// Number of values, mean and sample standard deviation (divisor n - 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub n: usize,
     /// Their mean.
     pub mean: f64,
@@ -44,7 +44,7 @@ impl Summary {
         Self { n, mean: nearest_f64(&values.mean()), sd }.checked()
     }
 
-    /// The same summary if it is one: at least two values, finite, a spread from zero up.
+    /// The same summary if it is valid: at least two values, all finite, with a standard deviation of at least zero.
     pub fn checked(self) -> Result<Self, Refused> {
         if self.n < 2 {
             Err(Refused::TooFew { needed: 2, found: self.n })
@@ -83,7 +83,7 @@ pub fn mean(values: &[f64]) -> Result<f64, Refused> {
     if mean.is_finite() { Ok(mean) } else { Err(Refused::OutOfRange) }
 }
 
-/// The differences a - b of pairs: exact between the decimals that the floats stand for, then rounded
+/// The differences a - b of pairs: exact between the decimals that the floats represent, then rounded
 /// once, so that 1.3 - 1.2 and 1.2 - 1.1 are one number.
 ///
 /// ```
@@ -100,8 +100,7 @@ pub fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Refused> {
     Ok(Decimals::of_pairs(&Decimals::of(a)?, &Decimals::of(b)?)?.floats())
 }
 
-/// The difference a - b of two floats as [`differences`] gives it; that of floats that are not finite
-/// is what the processor gives.
+/// The difference a - b of two floats as in [`differences`]; for non-finite floats, the plain float difference.
 pub fn difference(a: f64, b: f64) -> f64 {
     match (Decimal::of(a), Decimal::of(b)) {
         (Some(a), Some(b)) => nearest_f64(&(a.value() - b.value())),
@@ -163,7 +162,7 @@ mod tests {
         let negative = Summary { n: 3, mean: 1.0, sd: -0.5 };
         assert_eq!(negative.checked(), Err(Refused::NegativeSpread(-0.5)));
         let refused = Refused::TooFew { needed: 2, found: 1 };
-        assert_eq!(refused.to_string(), "one value where it needs at least 2");
+        assert_eq!(refused.to_string(), "one value; it needs at least 2");
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl T {
         Self::known(estimate, standard_error, t, df)
     }
 
-    /// The statistic of an exact estimate that lies `away` from the null value, each number rounded once.
+    /// The statistic of an exact estimate at the distance `away` from the null value, with each number rounded once.
     fn exact(
         estimate: &BigRational,
         away: &BigRational,
@@ -71,7 +71,7 @@ impl T {
         Ok(Self { estimate, standard_error, t, df, beyond, distribution })
     }
 
-    /// The statistic of the same estimate against another null value.
+    /// The statistic of the same estimate against a different null value.
     pub fn against(&self, null: f64) -> Result<Self, Refused> {
         Self::new(self.estimate, null, self.standard_error, self.df)
     }
@@ -81,12 +81,12 @@ impl T {
         (2.0 * self.beyond).min(1.0)
     }
 
-    /// The probability of a t at most this large: small where the estimate is below the null value.
+    /// The probability of a t at most this large: small if the estimate is below the null value.
     pub fn p_less(&self) -> f64 {
         if self.t < 0.0 { self.beyond } else { 1.0 - self.beyond }
     }
 
-    /// The probability of a t at least this large: small where the estimate is above the null value.
+    /// The probability of a t at least this large: small if the estimate is above the null value.
     pub fn p_greater(&self) -> f64 {
         if self.t < 0.0 { 1.0 - self.beyond } else { self.beyond }
     }
@@ -154,7 +154,7 @@ fn against(values: &Decimals, null: &BigRational) -> Result<T, Refused> {
     T::exact(&mean, &(&mean - null), &values.squared_error(), (n - 1) as f64)
 }
 
-/// How many there are, where they can have a spread.
+/// The number of values, if it is at least two.
 fn at_least_two(values: &Decimals) -> Result<usize, Refused> {
     match values.count() {
         found @ (0 | 1) => Err(Refused::TooFew { needed: 2, found }),
@@ -223,7 +223,7 @@ pub fn welch(a: &Summary, b: &Summary) -> Result<T, Refused> {
     T::new(gap, 0.0, larger * sum.sqrt(), df)
 }
 
-/// The difference of two means against zero where both arms are taken to have one variance.
+/// The difference of two means against zero, assuming equal variances.
 pub fn pooled(a: &Summary, b: &Summary) -> Result<T, Refused> {
     let (a, b) = (a.checked()?, b.checked()?);
     let larger = a.sd.max(b.sd);
@@ -321,7 +321,7 @@ mod tests {
                 prop_assert!((test.p_less() + test.p_greater() - 1.0).abs() < 1e-12);
                 let [low, high] = test.interval(level).unwrap();
                 prop_assert!(low < test.estimate && test.estimate < high);
-                // The interval leaves zero out exactly where the test rejects it.
+                // The interval excludes zero exactly if the test rejects it.
                 let outside = test.against(0.0).unwrap().p_two_sided() - (1.0 - level);
                 prop_assert!(outside.abs() < 1e-9 || (outside < 0.0) == (low > 0.0 || high < 0.0));
             }

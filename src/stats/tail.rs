@@ -1,7 +1,7 @@
 //! Tail probabilities and quantiles as this crate computes them, without a second opinion.
 //!
-//! Tails keep their relative accuracy down to the smallest floats, and quantiles invert those tails. What reaches a verdict
-//! goes through [`distribution`](super::distribution).
+//! Tails keep their relative accuracy down to the smallest floats, and quantiles invert those tails. Verdicts only use
+//! values from [`distribution`](super::distribution).
 
 use libm::{erfc, exp, log, log1p};
 
@@ -23,7 +23,7 @@ pub trait Tail {
     /// The probability above `x`.
     fn tail(&self, x: f64) -> f64;
 
-    /// By how many percent the tail above `x` shrinks when `x` grows by one percent.
+    /// The percentage by which the tail above `x` shrinks when `x` grows by one percent.
     fn steepness(&self, x: f64) -> f64 {
         x * self.density(x) / self.tail(x)
     }
@@ -58,7 +58,7 @@ fn positive_quantile(distribution: &(impl Tail + ?Sized), tail: f64) -> f64 {
         } else {
             high = x;
         }
-        // Near the centre the difference is taken before the logarithm: no digits are lost.
+        // Near the center the difference is taken before the logarithm: no digits are lost.
         let step = log1p((found - tail) / tail) / distribution.steepness(x);
         let newton = x * exp(step.min(LONGEST_STEP));
         let next = if newton > low && newton < high {

@@ -11,7 +11,7 @@ use super::{
     one_sample_of, paired, slope, welch_of,
 };
 
-/// Results within as many floats of the exact one: divisions by a root take a few roundings.
+/// Results within this many floats of the exact one: division by a root needs a few roundings.
 const FEW_ULPS: u64 = 8;
 /// The bits of roots in exact arithmetic.
 const EXACT_BITS: u32 = 1 << 12;
@@ -110,7 +110,7 @@ const EDGES: [(&str, [&str; 3], [&str; 3]); 20] = [
     ),
 ];
 
-/// What each case is, as exact arithmetic has it.
+/// Edge cases, compared with exact arithmetic.
 #[test]
 fn edges_agree_with_exact_arithmetic() {
     for (what, a, b) in EDGES {
@@ -150,7 +150,7 @@ fn differences_at_1e15_are_exact() {
     assert!((test.t - -0.866_025_403_784_438_6).abs() < 1e-15, "{}", test.t);
 }
 
-/// More digits than a float keeps count where they are written.
+/// Written digits beyond the precision of a float count.
 #[test]
 fn written_decimals_are_exact() {
     let read =

@@ -64,7 +64,7 @@ fn an_honest_evaluation_comes_out_again_and_a_changed_one_does_not() {
     assert_eq!((honest.0, honest.1["verdict"].as_str()), (0, Some("verified")), "{}", honest.1);
     assert_eq!(honest.1["evaluations"][0]["bytes"], TOKENS as u64 + 1);
     let unseen = honest.1["cannot_be_seen"].to_string();
-    assert!(unseen.contains("evaluations but those at step 40"), "{unseen}");
+    assert!(unseen.contains("all evaluations except those at step 40"), "{unseen}");
 
     for (factor, code, verdict) in [
         (1.00005, 0, "verified"),

@@ -16,12 +16,12 @@ $\\phantom{a phantom of 2.5}$ ![an image of 4.5](x.png)\n
 /// The quotes of the post, and what they stand in where readers do not see them.
 const QUOTES: [(&str, &str); 8] = [
     ("a comment of 1.5", "a comment"),
-    ("a phantom of 2.5", "a command of TeX"),
+    ("a phantom of 2.5", "a TeX command"),
     ("loss of 3.5", ""),
-    ("an image of 4.5", "the words in the place of an image"),
+    ("an image of 4.5", "the alternative text of an image"),
     ("A fold of 5.5", ""),
     ("white of 6.5", "an element that is not shown"),
-    ("a note of 7.5", "a note that nothing points to"),
+    ("a note of 7.5", "a footnote without a reference"),
     ("seen note of 8.5", ""),
 ];
 
@@ -54,7 +54,7 @@ fn what_readers_do_not_see_is_not_quoted() {
         assert!(told.contains(part), "{quote}: {told}");
     }
     let findings = post["findings"].to_string();
-    for part in ["text::hidden", "line 5 (a comment)", "line 8 (folded away"] {
+    for part in ["text::hidden", "line 5 (a comment)", "line 8 (folded by"] {
         assert!(findings.contains(part), "{findings}");
     }
     // Of the numbers, only those that readers see are counted.

@@ -373,7 +373,7 @@ fn the_published_speedrun_logs_give_the_published_figures() {
         (&anchor["runs"][0]["final_loss"], &anchor["runs"][0]["last_step"]),
         (&json!("3.275959"), &json!(9536))
     );
-    assert_eq!(anchor["figures"]["sd"]["refused"], "one value where it needs at least 2");
+    assert_eq!(anchor["figures"]["sd"]["refused"], "one value; it needs at least 2");
     assert_eq!((groups.len(), read["failures"].as_array().unwrap().len()), (6, 0));
 }
 

@@ -157,7 +157,7 @@ fn a_third_seed_that_is_the_second_one_is_refused_everywhere() {
         let (code, words) = study.run(POST);
         assert_eq!(code, 2, "{what}: {words}");
         assert!(words.contains("error[group::repeated-run]"), "{what}: {words}");
-        assert!(words.contains("runs of other seeds differ there by"), "{what}: {words}");
+        assert!(words.contains("runs with different seeds differ by"), "{what}: {words}");
         let (code, words) = study.run(BUNDLES);
         assert_eq!(code, 2, "{what}: {words}");
         assert!(words.contains("error[verify::same-run]"), "{what}: {words}");
@@ -185,7 +185,7 @@ fn runs_that_go_on_from_one_parent_decide_nothing() {
     let (code, words) = study.run(POST);
     assert_eq!(code, 3, "{words}");
     assert!(words.contains("`muon-2` and `muon-3` share a start"), "{words}");
-    assert!(words.contains("up to step 800, and they part at step 810"), "{words}");
+    assert!(words.contains("up to step 800, and differ from step 810"), "{words}");
     // They are no lie about their seeds.
     for command in [BUNDLES, "check receipts"] {
         let (code, words) = study.run(command);

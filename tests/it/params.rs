@@ -98,7 +98,7 @@ fn a_count_says_what_of_the_model_it_covers() {
     assert_eq!(pair("llama.json"), (Ok((whole, 70_553_706_496)), (whole, 70_553_706_496)));
     assert_eq!(pair("mistral3.json"), (Err("params::part-only"), (language, 23_572_403_200)));
     let model = load(&corpus().join("mistral3.json"), "mistral3.json").unwrap();
-    assert!(model.is_part && model.notes[0].contains("the language model alone is counted"));
+    assert!(model.is_part && model.notes[0].contains("only the language model is counted"));
     let model = load(&corpus().join("gemma3-27b.json"), "gemma3-27b.json").unwrap();
     let json = serde_json::to_value(&model).unwrap();
     assert_eq!((&json["scope"], model.is_part), (&json!("whole"), false));
@@ -628,7 +628,10 @@ fn shards_are_counted_as_far_as_they_are_there() {
     assert_eq!(load(&index, name).unwrap().total, 24);
     write(&map, 47);
     let other = load(&index, name).unwrap();
-    assert_eq!((other.total, other.notes[0].contains("47 bytes, and they have 48")), (24, true));
+    assert_eq!(
+        (other.total, other.notes[0].contains("47 bytes for its shards, and they have 48")),
+        (24, true)
+    );
     for map in [
         json!({"a": "one.safetensors", "c": "two.safetensors", "b": "two.safetensors"}),
         json!({"a": "one.safetensors"}),

@@ -812,12 +812,11 @@ fn each_replay_says_what_it_cannot_see() {
     let (_folder, bundle) = honest(OURS);
     let slice = replayed(&bundle, CHECKPOINT, 1).unwrap();
     let unseen = slice.cannot_be_seen();
-    for words in ["evaluations: on which text", "113 steps before", "109 steps after", "the order"]
-    {
+    for words in ["evaluations: their texts", "113 steps before", "109 steps after", "the order"] {
         assert!(unseen.iter().any(|line| line.contains(words)), "{words}: {unseen:?}");
     }
     assert!(slice.would_have_been_seen().any(|fault| fault.fault == "validation-data"));
-    let no_place = unseen.iter().find(|line| line.contains("have no place for")).unwrap();
+    let no_place = unseen.iter().find(|line| line.contains("cannot occur in")).unwrap();
     assert!(no_place.contains("other-seed"), "{unseen:?}");
     let whole = replayed(&bundle, Choice::This(Extent::Whole), 2).unwrap();
     let unseen = whole.cannot_be_seen();

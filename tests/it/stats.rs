@@ -78,7 +78,7 @@ fn what_decides_nothing_says_so() {
         assert_eq!(three[key]["evidence"], false, "{key}");
         assert!(three[key]["why"].as_str().unwrap().len() > 20, "{key}");
     }
-    assert_eq!(three["one_sample_t"], json!({"refused": "no target is named"}));
+    assert_eq!(three["one_sample_t"], json!({"refused": "no target was given"}));
     let two = results(&["--a", "1.5,2", "--b", "1.5,2.5"]);
     assert_eq!(
         (&two["welch"]["evidence"], &two["paired_t"]["evidence"]),
@@ -99,12 +99,12 @@ fn what_decides_nothing_says_so() {
     let categories = |counts: &str| results(&["--categories", counts])["chi_squared"].clone();
     assert_eq!(categories("1,2,3")["evidence"], false, "2 are expected of each");
     assert_eq!(categories("0,0"), json!({"refused": "no trials"}));
-    let whole = "a count is not a whole number from zero up";
+    let whole = "a count is not a non-negative whole number";
     assert_eq!(
         (categories("1.5,2"), categories("-1,2")),
         (json!({"refused": whole}), json!({"refused": whole}))
     );
-    assert_eq!(categories("3"), json!({"refused": "1 groups where it needs at least 2"}));
+    assert_eq!(categories("3"), json!({"refused": "1 groups; it needs at least 2"}));
     let unequal = results(&["unequal.csv"]);
     let refused = json!({"refused": "3 and 5 values do not form pairs"});
     assert_eq!((&unequal["paired_t"], &unequal["sign_flip"]), (&refused, &refused));

@@ -1,5 +1,5 @@
-//! A text as it is read aloud: digits of other scripts are digits, signs without width and tags inside a number
-//! are nothing, and entities are what they stand for. Each byte knows where it comes from.
+//! A normalized text: digits of other scripts become digits, zero-width characters and tags inside numbers are removed, and
+//! entities are replaced by their characters. Each byte is mapped to its origin.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::words::words;
 const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const LOWERED: &str = "₀₁₂₃₄₅₆₇₈₉";
 
-/// What a text is when it is read.
+/// The normalized form of a text.
 pub(super) fn read(text: &str) -> PlainSpelling {
     let mut reader = Reader { plain: PlainSpelling::default(), digits: "0123456789" };
     let mut at = 0;
@@ -28,7 +28,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads what a part of the text begins with, and returns its length.
+    /// Reads the start of the text, and returns its length.
     fn step(&mut self, rest: &str, c: char, at: usize) -> usize {
         let tag = if c == '<' { self.tag(rest) } else { None };
         if let Some((length, spoken)) = tag {
@@ -41,7 +41,7 @@ impl Reader {
         length
     }
 
-    /// Says one sign of the text.
+    /// Appends one character of the text.
     fn sign(&mut self, c: char, from: Range<usize>) {
         if has_no_width(c) {
             return;
@@ -58,7 +58,7 @@ impl Reader {
         self.plain.push(spoken.encode_utf8(&mut [0; 4]), from);
     }
 
-    /// The length of a tag that parts nothing, and what it says.
+    /// The length of an inline tag, and its replacement.
     fn tag(&mut self, rest: &str) -> Option<(usize, &'static str)> {
         let tag = Tag::read(rest)?;
         // A spread in small print is one: `1.70<sub>±0.01</sub>`, `1.70<br><sub>(±0.01)</sub>`.

@@ -32,7 +32,7 @@ fn standard(text: &str, at: usize) -> Option<(usize, String)> {
 
 /// "9 January 2026" or "January 9, 2026".
 fn in_english(text: &str, at: usize) -> Option<(usize, String)> {
-    /// No date is longer.
+    /// The maximum length of a date.
     const LONGEST: usize = 40;
     let near = first_bytes(&text[at..], LONGEST);
     let parts = near.split_inclusive(char::is_whitespace).map(str::trim_end);
@@ -52,7 +52,7 @@ fn day(word: &str) -> Option<u32> {
     digits.parse().ok().filter(|day| is_day && (1..=31).contains(day))
 }
 
-/// A month by its capitalised name, also "Jan" and "Jan."; its number from 1.
+/// A month by its capitalized name, also "Jan" and "Jan."; its number from 1.
 fn month(word: &str) -> Option<usize> {
     if word.len() < SHORTEST_MONTH || !word.starts_with(|c: char| c.is_ascii_uppercase()) {
         return None;

@@ -1,4 +1,4 @@
-//! Digests, commits and addresses: names whose digits are no numbers.
+//! Digests, commits and URLs: names with digits that are not numbers.
 
 use super::{before, behind};
 use crate::words::words;
@@ -6,8 +6,7 @@ use crate::words::words;
 /// A shorter run of hexadecimal digits may be a number and its unit.
 const FEWEST: usize = 7;
 
-/// Whether the digit at `at` is part of a digest or a commit, or of an address: `55897ee`, `sha256:38c7…`,
-/// `https://x.org/1.5`.
+/// Whether the digit at `at` is part of a digest, a commit or a URL: `55897ee`, `sha256:38c7…`, `https://x.org/1.5`.
 pub(super) fn holds(text: &str, at: usize) -> bool {
     let (before, behind) = (before(text, at), behind(text, at));
     is_in_address(before) || is_in_digest(before, behind)

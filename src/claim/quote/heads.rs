@@ -1,8 +1,8 @@
-//! The unit that a column's head, the name of a row or a key of JSON states for its numbers: `Active %`,
-//! `Params (M) total`, `train PFLOPs`, `tokens_m`.
+//! The unit of numbers from a column head, a row name or a JSON key: `Active %`, `Params (M) total`, `train PFLOPs`,
+//! `tokens_m`.
 //!
-//! A head is read word by word, and each word may state a unit. Where two of them state different units, it is not known
-//! which is meant, and none is taken.
+//! A head is read word by word, and each word may state a unit. If two words state different units, the head is ambiguous,
+//! and none is used.
 
 use num_rational::BigRational;
 use repro_core::decimal::Unit;
@@ -13,11 +13,11 @@ use crate::words::words as known;
 /// The unit of the numbers below a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadUnit {
-    /// By what a number is multiplied.
+    /// The factor of the numbers.
     pub factor: BigRational,
-    /// What it is a number of then.
+    /// The unit of the numbers.
     pub unit: Unit,
-    /// Whether it can be nothing else: `Dense (1e-3)` may be the run of that rate, and `Arm (B)` the second one.
+    /// Whether it is unambiguous: `Dense (1e-3)` may be a run with that learning rate, and `Arm (B)` the second arm.
     pub is_sure: bool,
 }
 
@@ -31,7 +31,7 @@ impl HeadUnit {
     }
 }
 
-/// What a column head or the name of a field states for its numbers.
+/// The unit stated by a column head or a field name.
 pub fn unit_of_head(head: &str) -> Option<HeadUnit> {
     let head = Head::of(head);
     let mut stated =
@@ -40,7 +40,7 @@ pub fn unit_of_head(head: &str) -> Option<HeadUnit> {
     stated.all(|other| other.factor == first.factor && other.unit == first.unit).then_some(first)
 }
 
-/// What the name of a row states for the numbers beside it, where nothing else can be meant: `Params (M)`.
+/// The unit stated by a row name, if it is unambiguous: `Params (M)`.
 pub fn unit_of_row(name: &str) -> Option<HeadUnit> {
     unit_of_head(name).filter(|unit| unit.is_sure)
 }
@@ -48,7 +48,7 @@ pub fn unit_of_row(name: &str) -> Option<HeadUnit> {
 /// The words and signs of a head, in order.
 struct Head {
     words: Vec<String>,
-    /// Whether they are the parts of a key: small letters are sizes there, and none of them is sure.
+    /// Whether the words are parts of a key: lower-case letters are sizes there, and all of them are ambiguous.
     is_key: bool,
     /// Whether it names things that are counted.
     counts: bool,
@@ -92,7 +92,7 @@ impl Head {
         self.word(Some(at + 1))
     }
 
-    /// Percentages or points of them: `Active %`, `Δ acc, pp`; `95% CI` and `loss_at_20_pct` say something else.
+    /// Percentages or percentage points: `Active %`, `Δ acc, pp`, but not `95% CI` and `loss_at_20_pct`.
     fn share(&self, at: usize) -> Option<HeadUnit> {
         let word = self.words[at].to_lowercase();
         let is_level = |beside: &str| beside.ends_with(|c: char| c.is_ascii_digit());
@@ -119,7 +119,7 @@ impl Head {
         }
     }
 
-    /// What the numbers are multiplied by: `tokens (M)`, `Gtokens`, `tokens_m`, `PFLOPs`, `×1e12`.
+    /// The factor of the numbers: `tokens (M)`, `Gtokens`, `tokens_m`, `PFLOPs`, `×1e12`.
     fn size(&self, at: usize) -> Option<HeadUnit> {
         let word = self.words[at].as_str();
         let is_in_brackets = matches!(self.before(at), "(" | "[" | "of");
@@ -148,7 +148,7 @@ impl Head {
             || self.is_key && is_last
             || known().is_in("head.counted", self.behind(at));
         let size = self.prefix(word).filter(|_| is_alone || self.counts && is_placed)?;
-        // `tokens_a` and `tokens_b` may be those of two arms.
+        // `tokens_a` and `tokens_b` may belong to two arms.
         let is_sure = if self.is_key { word != "b" } else { self.counts || word.len() > 1 };
         Some(HeadUnit::size(size, is_sure))
     }
@@ -161,7 +161,7 @@ impl Head {
         }
     }
 
-    /// How many operations one is: `train PFLOPs`, `MFLOPs/token`, `mflops_per_token`; `TFLOPs/s` is a rate.
+    /// The factor of operations: `train PFLOPs`, `MFLOPs/token`, `mflops_per_token`; `TFLOPs/s` is a rate.
     fn operations(&self, at: usize) -> Option<HeadUnit> {
         let word = self.words[at].to_lowercase();
         let is_amount = match self.behind(at) {
@@ -174,7 +174,7 @@ impl Head {
     }
 }
 
-/// A power of ten, and whether a sign before it says that it is a factor: `×10^-3`, `×1e12`, `1e-3`.
+/// A power of ten, and whether a sign before it marks it as a factor: `×10^-3`, `×1e12`, `1e-3`.
 fn power_of_ten(word: &str) -> Option<(BigRational, bool)> {
     let bare = word.trim_start_matches(['×', 'x', '*']);
     let exponent = match bare.strip_prefix("1e").or_else(|| bare.strip_prefix("1E")) {
@@ -204,7 +204,7 @@ fn is_whole(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What a head states, in words; `?` behind it where it may be a name.
+    /// The unit of a head in words, followed by `?` if it is ambiguous.
     fn stated(head: &str) -> Option<String> {
         unit_of_head(head).map(|HeadUnit { factor, unit, is_sure }| {
             format!("{factor} {}{}", unit.word(), if is_sure { "" } else { "?" })

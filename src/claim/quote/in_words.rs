@@ -1,6 +1,6 @@
 //! Numbers in words: counts to ninety-nine, fractions, "twofold", "half a million".
 //!
-//! "One" and "a" are numbers only before a part, a size or a percentage. A fraction in words is "about" by itself.
+//! "One" and "a" are numbers only before a fraction, a size or a percentage. A fraction in words means "about".
 
 use std::ops::Range;
 
@@ -21,18 +21,18 @@ pub(super) fn may_be_one(word: &str) -> bool {
         || factor_of(whole).is_some_and(|_| whole.len() > 2)
 }
 
-/// How many there are of what follows.
+/// A count of the unit that follows.
 struct Amount {
     value: BigRational,
-    /// Where its words end.
+    /// The end of its words.
     end: usize,
-    /// Whether it is a count in full.
+    /// Whether it is an exact count.
     is_exact: bool,
     /// Whether it is a number only before a size or a percentage.
     is_article: bool,
 }
 
-/// Reads the number in words that begins at `at`: how many, of which size, of which unit.
+/// Reads the number in words at `at`: the count, its size and its unit.
 pub(super) fn read(text: &str, at: usize) -> Option<Written> {
     let end = word_end(text, at);
     let word = text[at..end].to_ascii_lowercase();
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
         return Some(found);
     }
     let Amount { value, mut end, is_exact, is_article } = amount(text, at, &word, end)?;
-    // Behind a fraction stands what it is of: "half a million", "a third of a million".
+    // A fraction may be followed by a size: "half a million", "a third of a million".
     let mut behind = end;
     for joint in ["of", "a"].iter().filter(|_| !is_exact && !is_article) {
         let joined = next(text, behind).filter(|(_, next)| next == joint);
@@ -106,7 +106,7 @@ fn amount(text: &str, at: usize, word: &str, mut end: usize) -> Option<Amount> {
     Some(Amount { value, end, is_exact, is_article: matches!(word, "a" | "one") })
 }
 
-/// A count as it is printed in digits.
+/// A count as printed in digits.
 fn counted(count: &BigRational) -> Option<Printed> {
     Printed::parse(&count.to_integer().to_string()).ok()
 }
@@ -129,8 +129,8 @@ fn one_in(text: &str, at: usize, end: usize) -> Option<Written> {
     (!goes_on).then(|| inexact(text, at..last, value, Unit::Plain))
 }
 
-/// The part that is counted, and where its word ends: "two thirds", "a quarter of". A third run is no fraction, and
-/// "two third runs" is none.
+/// The fraction, and the end of its word: "two thirds", "a quarter of". "A third run" and "two third runs" contain no
+/// fraction.
 fn part(text: &str, at: usize, count: &str, end: usize) -> Option<(usize, usize)> {
     let (last, part) = next(text, end)?;
     let is_part = match count {
@@ -146,18 +146,18 @@ fn part(text: &str, at: usize, count: &str, end: usize) -> Option<(usize, usize)
     Some((last, bottom + 3))
 }
 
-/// Whether "a third" at the end of a clause is so much of something, and no third one.
+/// Whether "a third" at the end of a clause is a fraction of something instead of an ordinal.
 fn is_said_of_something(before: &str) -> bool {
     let word = before.split_whitespace().last().unwrap_or_default();
     words().is_in("number.before_a_part", &word.to_ascii_lowercase())
 }
 
-/// The size of a word of which there may be a part: "half a million", "half a dozen".
+/// The size of a word that can follow a fraction: "half a million", "half a dozen".
 fn size_of(word: &str) -> Option<BigRational> {
     if word == "dozen" { Some(whole(12)) } else { factor_of(word) }
 }
 
-/// The next word behind a space or a dash.
+/// The next word after a space or a dash.
 fn next(text: &str, end: usize) -> Option<(usize, String)> {
     let rest = text[end..].strip_prefix([' ', '-', '\u{a0}'])?;
     let at = text.len() - rest.len();
@@ -174,7 +174,7 @@ fn inexact(text: &str, span: Range<usize>, value: BigRational, unit: Unit) -> Wr
     Written { span, printed, scale: None }
 }
 
-/// A count in one word; "one" is none.
+/// A count in one word, except "one".
 fn small(word: &str) -> Option<usize> {
     if let Some(tens) = words().position("number.tens", word) {
         return Some(10 * (tens + 2));

@@ -1,4 +1,4 @@
-//! Signs around a number that make another number of it: a root, a power, the comma of other countries.
+//! Characters around a number that change its value: a root, a power, a decimal comma.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::{NEAR, before};
 use crate::sentence::first_bytes;
 use crate::words::words;
 
-/// Signs behind which the line is shown in another order.
+/// Characters that change the display order of the line.
 const OTHER_ORDER: [char; 5] = ['\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}'];
 
-/// Whether a number is a part of a formula, or goes on in signs that are not read with it.
+/// Whether a number is part of a formula, or continues with characters that are not read with it.
 pub(super) fn are_part_of_more(text: &str, span: &Range<usize>) -> bool {
     let before = before(text, span.start);
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -20,8 +20,8 @@ pub(super) fn are_part_of_more(text: &str, span: &Range<usize>) -> bool {
         || may_have_a_decimal_comma(text, span)
 }
 
-/// Whether a power or a part behind a number was not read with it: `1.7^2`, `6²`, `6½`, `6‰`. `^1^` is a note, and so is a
-/// small digit behind groups of digits.
+/// Whether a power or fraction after a number was not read with it: `1.7^2`, `6²`, `6½`, `6‰`. `^1^` is a footnote, and so
+/// is a superscript digit after groups of digits.
 fn goes_on(number: &str, rest: &str) -> bool {
     let is_power = rest.starts_with('^') && raised(rest).is_some();
     let is_sign = |c: char| !c.is_ascii() && c.is_numeric() || matches!(c, '⁻' | '‰');
@@ -31,7 +31,7 @@ fn goes_on(number: &str, rest: &str) -> bool {
 /// Whether a number is one side of a comma that may be a decimal one: `1,5`, `1.234,56`, and no list of more.
 fn may_have_a_decimal_comma(text: &str, span: &Range<usize>) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || ",.".contains(c);
-    // Only the neighbourhood is read: a text may be one list of a million numbers.
+    // Only the neighborhood is read: a text may be one list of a million numbers.
     let head = before(text, span.start);
     let start = span.start - (head.len() - head.trim_end_matches(is_part).len());
     let rest = first_bytes(&text[start..], 2 * NEAR);

@@ -1,6 +1,6 @@
-//! How one number is written in digits: sign, groups, decimals, powers, suffix and unit.
+//! A number written in digits: sign, groups, decimals, powers, suffix and unit.
 //!
-//! What is found is handed to [`Printed`] in its plainest spelling, and keeps the text as it stands.
+//! The result is passed to [`Printed`] in its plainest spelling, and keeps its original text.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,18 +12,18 @@ use repro_core::decimal::{Printed, Unit};
 use super::{begins_with, is_boundary, run, starts_with_digit, word_end};
 use crate::words::words;
 
-/// A number as it is written.
+/// The format of a number.
 #[derive(Debug, Clone)]
 pub(super) struct Written {
-    /// Where it stands.
+    /// Its position.
     pub(super) span: Range<usize>,
-    /// What it says, with suffix and unit.
+    /// Its value, with suffix and unit.
     pub(super) printed: Printed,
-    /// What its suffix multiplies it by.
+    /// The factor of its suffix.
     pub(super) scale: Option<BigRational>,
 }
 
-/// What stands behind a number that it is multiplied by.
+/// A factor after a number.
 struct Suffix {
     word: &'static str,
     factor: BigRational,
@@ -75,7 +75,7 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
 }
 
 impl Written {
-    /// The number as a spread in brackets: `(13)` behind `1.702` is 0.013.
+    /// The number as an uncertainty in brackets: `(13)` after `1.702` is 0.013.
     pub(super) fn in_last_digits(&self, text: &str) -> Option<Written> {
         let at = self.span.end + 1;
         let digits = run(text[self.span.end..].strip_prefix('(')?, |c| c.is_ascii_digit());
@@ -90,7 +90,7 @@ impl Written {
         Some(Self { span: at..end, printed, scale: None })
     }
 
-    /// The number with what another one names for both.
+    /// The number with a suffix or unit that a different number states for both.
     pub(super) fn sharing(&self, other: &Self) -> Self {
         let mut shared = self.clone();
         if let (None, Some(scale)) = (&self.scale, &other.scale) {
@@ -104,7 +104,7 @@ impl Written {
     }
 }
 
-/// Where the number begins with its sign or dollar, and whether it is negative.
+/// The start of the number including its sign or dollar, and whether it is negative.
 fn sign(text: &str, at: usize) -> (usize, bool) {
     let before = &text[..at];
     let bare = before.strip_suffix('$').unwrap_or(before);
@@ -134,7 +134,7 @@ fn sign(text: &str, at: usize) -> (usize, bool) {
     (start, false)
 }
 
-/// Whether a sign behind these characters is no dash between two things.
+/// Whether a sign after these characters is not a dash between two things.
 fn is_free(head: &str) -> bool {
     head.chars()
         .next_back()
@@ -142,7 +142,7 @@ fn is_free(head: &str) -> bool {
         && !head.trim_end().ends_with('±')
 }
 
-/// Whether a minus with a space behind it is a sign, and no subtraction.
+/// Whether a minus with a space after it is a sign instead of a subtraction.
 fn belongs_to_what_follows(head: &str) -> bool {
     let head = head.trim_end();
     let word = head.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
@@ -176,7 +176,7 @@ fn mantissa_end(text: &str, at: usize) -> usize {
     end
 }
 
-/// Groups of three digits behind one kind of separator.
+/// Groups of three digits after one kind of separator.
 fn groups_end(text: &str, start: usize, end: usize) -> usize {
     let Some(separator) = words().start_of("sign.separators", &text[end..]) else { return end };
     if end - start > 3 || text[start..].starts_with('0') {
@@ -195,7 +195,7 @@ fn groups_end(text: &str, start: usize, end: usize) -> usize {
     match separator {
         // `1,209,5` is a list, whatever it means.
         "," => last,
-        // A row of numbers is no number; `12 500` behind a name or a number may be two.
+        // A row of numbers is not a number; `12 500` after a name or a number may be two.
         " " if goes_on || !stands_alone(text, start, last) => end,
         _ if goes_on => end,
         _ => last,
@@ -226,7 +226,7 @@ fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, St
     }
     let base: u32 = text[at..end].parse().ok().filter(|base| (2..10_000).contains(base))?;
     let (length, exponent) = raised(&text[end..])?;
-    // A small digit behind a count may be a note.
+    // A superscript digit after a count may be a footnote.
     let is_power = text[end..].starts_with('^') || matches!(base, 2 | 10);
     match base {
         _ if !is_power => None,
@@ -283,7 +283,7 @@ pub(super) fn factor_of(word: &str) -> Option<BigRational> {
     factor_of_suffix(word).filter(|_| words().is_in("number.sizes", word))
 }
 
-/// The size behind a number, or only a word of it: "329,280 **million**", `1.3B`.
+/// The size after a number, or only a word of it: "329,280 **million**", `1.3B`.
 fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usize, BigRational)> {
     let behind = |at: usize| {
         let last = word_end(text, at);
@@ -294,7 +294,7 @@ fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usi
         return Some((near, factor));
     }
     let (last, word) = behind(word_gap(text, end))?;
-    // "Three millions" are no other number than "three million", and `TFLOP` is one of them.
+    // "Three millions" is the same number as "three million", and `TFLOP` is one of them.
     let word = word.to_ascii_lowercase();
     let is_amount = !is_of_operations(&word) || !only_words && !text[last..].starts_with("/s");
     let word = word.strip_suffix('s').unwrap_or(&word);
@@ -315,7 +315,7 @@ pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, Unit)
             return Some((at + word.len(), unit));
         }
     }
-    // `1.7x` is so many times; `8 x 384` is a product.
+    // `1.7x` is a factor; `8 x 384` is a product.
     if let Some(rest) = text[end..].strip_prefix("\\times")
         && (rest.is_empty() || rest.starts_with(['$', '}']))
     {
@@ -333,10 +333,10 @@ pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, Unit)
     is_boundary(text, last).then_some((last, Unit::Times))
 }
 
-/// Where a word that belongs to a number may begin: behind emphasis, a dash, spaces or the end of a line.
+/// The possible start of a word that belongs to a number: after emphasis, a dash, spaces or a line break.
 fn word_gap(text: &str, end: usize) -> usize {
     const MARKS: [char; 3] = ['*', '_', '`'];
-    // The word may be that of a link.
+    // The word may be part of a link.
     const OPENED: [char; 4] = ['*', '_', '`', '['];
     let rest = text[end..].trim_start_matches(MARKS);
     let dash = rest.strip_prefix(['-', '\u{2011}', '\u{2010}']).unwrap_or(rest);
@@ -356,7 +356,7 @@ fn word_gap(text: &str, end: usize) -> usize {
     if lines > 1 { end } else { text.len() - next.len() }
 }
 
-/// Where a letter that belongs to a number may begin: behind one space, or the end of its emphasis.
+/// The possible start of a letter that belongs to a number: after one space, or the end of its emphasis.
 fn letter_gap(text: &str, start: usize, end: usize) -> usize {
     let end = end + closed_emphasis(text, start, end);
     end + space_width(text, end)

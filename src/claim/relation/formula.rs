@@ -1,6 +1,6 @@
-//! Formulas of relations: expressions of the language of claims whose names are numbered.
+//! Formulas of relations: expressions of the language of claims with numbered names.
 //!
-//! A log may have a million lines, so that names are found once and a row is then some arithmetic.
+//! A log may have a million lines, so names are resolved once, and each row is plain arithmetic.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use crate::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
 use crate::relation::number::{OfOne, RelationNumber};
 
-/// What a part of a formula is in one row.
+/// The value of a part of a formula in one row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Term<'a, Q: RelationNumber> {
     Number(Q),
@@ -20,7 +20,7 @@ pub enum Term<'a, Q: RelationNumber> {
 }
 
 impl<Q: RelationNumber> Term<'_, Q> {
-    /// The same, without a copy.
+    /// A borrowed copy.
     pub fn borrowed(&self) -> Term<'_, Q> {
         match self {
             Self::Number(number) => Term::Number(*number),
@@ -31,13 +31,13 @@ impl<Q: RelationNumber> Term<'_, Q> {
     }
 }
 
-/// A formula whose names are numbered.
+/// A part of a formula with numbered names.
 #[derive(Debug)]
 enum Part {
     Number(f64),
     Text(String),
     Truth(bool),
-    /// What the name with this number stands for.
+    /// The value of the name with this number.
     Named(usize),
     Empty,
     Negative(Box<Part>),
@@ -45,7 +45,7 @@ enum Part {
     Call(Builtin, Vec<Part>),
 }
 
-/// What a formula may call.
+/// The functions that a formula may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Builtin {
     Sum,
@@ -54,29 +54,29 @@ enum Builtin {
     Max,
     One(OfOne),
     Mean,
-    /// The standard deviation of the numbers of a list as a sample.
+    /// The sample standard deviation of a list.
     Sd,
-    /// What of the first list the second lacks.
+    /// The items of the first list that are not in the second.
     Missing,
-    /// The bits of a hexadecimal text that are one, among all or among the first so many.
+    /// The number of one bits in a hexadecimal text, among all bits or the first n.
     Ones,
-    /// The standard deviation of all numbers of a list by their mean.
+    /// The population standard deviation of a list divided by its mean.
     Cv,
-    /// The entropy of the shares of counts, in nats.
+    /// The entropy of the normalized counts, in nats.
     Entropy,
-    /// How many numbers of a list are 0.
+    /// The number of zeros in a list.
     Zeros,
     /// Texts and numbers, one after the other.
     Join,
-    /// 1 where a name stands for nothing, else 0.
+    /// 1 for a name without a value, else 0.
     Absent,
-    /// How many of its arguments stand for something.
+    /// The number of arguments with a value.
     Given,
-    /// How many of its arguments are numbers.
+    /// The number of arguments that are numbers.
     Numbers,
     /// The characters of a text.
     Length,
-    /// The first characters of a text, so many.
+    /// The first n characters of a text.
     Start,
 }
 
@@ -108,7 +108,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("start", Builtin::Start),
 ];
 
-/// A relation that is read; the names in it are numbered.
+/// A parsed relation with numbered names.
 #[derive(Debug)]
 pub struct Formula {
     first: Part,
@@ -117,14 +117,14 @@ pub struct Formula {
     pub names: Vec<usize>,
 }
 
-/// What a name with a number stands for; nothing where it is missing.
+/// The value of the name with a number; none if it is missing.
 pub trait Named<'t, Q: RelationNumber>: Fn(usize) -> Option<Term<'t, Q>> {}
 
 impl<'t, Q: RelationNumber, F: Fn(usize) -> Option<Term<'t, Q>>> Named<'t, Q> for F {}
 
 impl Formula {
-    /// Reads a relation; `known` are formulas with one argument that it may call, and its names get their numbers in
-    /// `names`. None where it is no relation.
+    /// Parses a relation. It may call the one-argument formulas in `known`, and its names are appended to `names`. None if
+    /// the text is not a relation.
     pub fn read(text: &str, known: &[(&str, &str)], names: &mut Vec<String>) -> Option<Self> {
         let tree = Expression::parse(text).ok()?;
         let ExpressionKind::Relation(first, rest) = &tree.kind else { return None };
@@ -135,7 +135,7 @@ impl Formula {
         Some(Self { first, rest, names: reader.own })
     }
 
-    /// Whether it is about what is there, so that a missing name is an answer.
+    /// Whether it is about presence, so a missing name is an answer.
     pub fn asks_for_presence(&self) -> bool {
         fn asks(part: &Part) -> bool {
             match part {
@@ -153,7 +153,7 @@ impl Formula {
         asks(&self.first) || self.rest.iter().any(|(_, part)| asks(part))
     }
 
-    /// Whether it holds where the names are `terms`; none where something of it is missing or has no value.
+    /// Whether it holds if the names have the values `terms`; none if a value is missing or undefined.
     pub fn holds<'t, Q: RelationNumber>(&'t self, terms: &impl Named<'t, Q>) -> Option<bool> {
         let mut left = value(&self.first, terms)?;
         for (operator, part) in &self.rest {
@@ -166,13 +166,13 @@ impl Formula {
         Some(true)
     }
 
-    /// Whether it is arithmetic of single numbers where all its names are.
+    /// Whether it computes with single numbers only, if all its names do.
     pub fn is_scalar(&self) -> bool {
         self.first.is_scalar() && self.rest.iter().all(|(_, part)| part.is_scalar())
     }
 
-    /// The same as [`Formula::holds`] of a scalar relation whose names stand for `numbers`, no number where they stand
-    /// for nothing. A log has many lines, and most of what is asked of it is of this kind.
+    /// Like [`Formula::holds`] for a scalar relation whose names have the values `numbers`, NaN for missing ones. A log has
+    /// many lines, and most checks are of this kind.
     pub fn holds_of<Q: RelationNumber>(&self, numbers: &impl Fn(usize) -> Q) -> Option<bool> {
         let mut left = self.first.scalar(numbers);
         for (operator, part) in &self.rest {
@@ -188,7 +188,7 @@ impl Formula {
         Some(true)
     }
 
-    /// The number of the name that its first side is, where it is no more than that.
+    /// The number of the name on its first side, if that side is a plain name.
     pub fn first_name(&self) -> Option<usize> {
         match self.first {
             Part::Named(at) => Some(at),
@@ -196,7 +196,7 @@ impl Formula {
         }
     }
 
-    /// The number of the name that its second and last side is, where it is no more than that.
+    /// The number of the name on its second and last side, if that side is a plain name.
     pub fn second_name(&self) -> Option<usize> {
         match self.rest.as_slice() {
             [(_, Part::Named(at))] => Some(*at),
@@ -209,7 +209,7 @@ impl Formula {
         self.rest.first().map_or("", |(operator, _)| operator.sign())
     }
 
-    /// Both sides where they are numbers or texts, as they are told.
+    /// Both sides as text, if they are numbers or texts.
     pub fn sides<'t, Q: RelationNumber>(&'t self, terms: &impl Named<'t, Q>) -> Vec<String> {
         let all = std::iter::once(&self.first).chain(self.rest.iter().map(|(_, part)| part));
         all.filter_map(|part| value(part, terms)).map(|term| term.to_string()).collect()
@@ -218,7 +218,7 @@ impl Formula {
 
 impl<Q: RelationNumber> std::fmt::Display for Term<'_, Q> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        /// So many numbers of a list are told.
+        /// The number of list items that are printed.
         const TOLD: usize = 4;
         match self {
             Self::Number(number) => write!(f, "{number}"),
@@ -237,13 +237,13 @@ impl<Q: RelationNumber> std::fmt::Display for Term<'_, Q> {
     }
 }
 
-/// Reads a tree once: names get numbers, and formulas with an argument are written out.
+/// Parses a tree once: names get numbers, and calls of formulas are expanded.
 struct FormulaReader<'k> {
     names: &'k mut Vec<String>,
-    /// The numbers of the names of this formula.
+    /// The numbers of the names in this formula.
     own: Vec<usize>,
     known: &'k [(&'k str, &'k str)],
-    /// What the argument `it` of the formulas stands for that are being written out.
+    /// The arguments `it` of the formulas that are being expanded.
     arguments: Vec<Expression>,
 }
 
@@ -333,7 +333,7 @@ impl Part {
         }
     }
 
-    /// The number that a scalar part is; none that is defined where it has no value.
+    /// The number of a scalar part; undefined if it has no value.
     fn scalar<Q: RelationNumber>(&self, numbers: &impl Fn(usize) -> Q) -> Q {
         let undefined = || Q::of(f64::NAN);
         match self {
@@ -359,7 +359,7 @@ impl Part {
 }
 
 impl Builtin {
-    /// Whether it makes one number of single numbers.
+    /// Whether its value is a single number for single numbers.
     fn is_of_scalars(self) -> bool {
         matches!(self, Self::One(_) | Self::Min | Self::Max)
     }
@@ -369,7 +369,7 @@ fn negative<Q: RelationNumber>(number: Q) -> Q {
     Q::of(0.0).operate(ArithmeticOperator::Subtract, number)
 }
 
-/// A function of a number, for each number of a list; no value where it has none.
+/// Applies a function to a number, or to each number of a list; undefined if it is undefined for one.
 fn each<'t, Q: RelationNumber>(term: Term<'t, Q>, of: impl Fn(Q) -> Q) -> Option<Term<'t, Q>> {
     match term {
         Term::Number(number) => {
@@ -487,19 +487,19 @@ fn called<'t, Q: RelationNumber>(
     }
 }
 
-/// A number as a term; none where it is no number.
+/// A number as a term; none if it is undefined.
 fn number<'t, Q: RelationNumber>(number: Q) -> Option<Term<'t, Q>> {
     number.is_defined().then_some(Term::Number(number))
 }
 
-/// What of one list another lacks.
+/// The items of one list that are missing in the other.
 fn missing<'t, Q: RelationNumber>(wanted: &[Q], held: &[Q]) -> Option<Term<'t, Q>> {
     let held: HashSet<u64> = held.iter().map(|number| number.middle().to_bits()).collect();
     let lacks = |one: &Q| !held.contains(&one.middle().to_bits());
     Some(Term::List(wanted.iter().copied().filter(lacks).collect()))
 }
 
-/// The bits of a hexadecimal text that are one, among the first so many.
+/// The number of one bits among the first n bits of a hexadecimal text.
 fn ones<'t, Q: RelationNumber>(digits: &str, among: f64) -> Option<Term<'t, Q>> {
     let of_digit = |(at, digit): (usize, char)| {
         let digit = digit.to_digit(16)?;
@@ -515,12 +515,12 @@ fn sum<Q: RelationNumber>(numbers: &[Q]) -> Q {
     numbers.iter().fold(Q::of(0.0), |sum, x| sum.operate(ArithmeticOperator::Add, *x))
 }
 
-/// No number of an empty list.
+/// Undefined for an empty list.
 fn mean<Q: RelationNumber>(numbers: &[Q]) -> Q {
     sum(numbers).operate(ArithmeticOperator::Divide, Q::of(numbers.len() as f64))
 }
 
-/// The standard deviation with a divisor of so many less than there are numbers.
+/// The standard deviation with the divisor n - `less`.
 fn deviation<Q: RelationNumber>(numbers: &[Q], less: f64) -> Q {
     let mean = mean(numbers);
     let square = |x: &Q| {
@@ -532,7 +532,7 @@ fn deviation<Q: RelationNumber>(numbers: &[Q], less: f64) -> Q {
     variance.operate(ArithmeticOperator::Power, Q::of(0.5))
 }
 
-/// The entropy of the shares of counts, in nats.
+/// The entropy of the normalized counts, in nats.
 fn entropy<Q: RelationNumber>(counts: &[Q]) -> Q {
     let sum_of_all = sum(counts);
     let of = |x: &Q| {
@@ -543,7 +543,7 @@ fn entropy<Q: RelationNumber>(counts: &[Q]) -> Q {
     negative(sum(&used))
 }
 
-/// Whether two terms stand in a relation; none of what cannot be compared.
+/// Whether a relation holds between two terms; none if they cannot be compared.
 fn related<Q: RelationNumber>(
     a: &Term<'_, Q>,
     operator: RelationOperator,
@@ -566,7 +566,7 @@ fn related<Q: RelationNumber>(
     }
 }
 
-/// Whether all of them hold; one that does not decides, whatever is unknown of the others.
+/// Whether all of them hold; a single failure decides, even if others are unknown.
 fn of_all<T>(items: impl Iterator<Item = T>, holds: impl Fn(T) -> Option<bool>) -> Option<bool> {
     let mut all = Some(true);
     for item in items {

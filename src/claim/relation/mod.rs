@@ -1,6 +1,7 @@
-//! What must hold between the numbers of documents, as data.
+//! Relations between the numbers of documents, as data.
 //!
-//! Owns formulas and what they compute with, and the relations of bundles. Those of foreign documents stand beside their kinds.
+//! Owns formulas and their numbers, and the consistency checks of bundles. The checks of other formats are next to their
+//! kinds.
 
 pub mod consistency;
 mod formula;
@@ -11,11 +12,11 @@ pub use formula::{Formula, Named, Term};
 pub use number::{OfOne, RelationNumber};
 pub use printed_range::PrintedRange;
 
-/// What it shows that a relation does not hold.
+/// The consequence of a failed relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// Two of the numbers cannot both be right.
     Contradiction,
-    /// Something is odd, and there are honest ways to it.
+    /// Something is odd, with possible honest explanations.
     Doubt,
 }

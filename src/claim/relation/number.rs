@@ -1,12 +1,12 @@
-//! What formulas compute with, and floats as the first of it.
+//! The numbers that formulas compute with, and floats as one implementation.
 
 use std::fmt::{Debug, Display};
 
 use crate::syntax::{ArithmeticOperator, RelationOperator};
 
-/// By so much of the larger one two floats may differ: some roundings to float32.
+/// The relative tolerance for two floats: a few roundings to float32.
 const NEARLY: f64 = 1e-6;
-/// Below this no float is told from zero.
+/// Floats below this are treated as zero.
 const NOTHING: f64 = 1e-12;
 
 /// A function of one number.
@@ -22,7 +22,7 @@ pub enum OfOne {
     Cos,
 }
 
-/// A number of a formula. Not every operation has a value: what has none is not [defined](RelationNumber::is_defined).
+/// A number of a formula. An operation may have no value; the result is then not [defined](RelationNumber::is_defined).
 pub trait RelationNumber: Copy + PartialEq + Debug + Display + 'static {
     /// A number that is written in a formula.
     fn of(number: f64) -> Self;
@@ -30,13 +30,13 @@ pub trait RelationNumber: Copy + PartialEq + Debug + Display + 'static {
     /// Whether it is a number at all.
     fn is_defined(self) -> bool;
 
-    /// One number that stands for it.
+    /// A representative number.
     fn middle(self) -> f64;
 
-    /// What an operation gives.
+    /// The result of an operation.
     fn operate(self, operator: ArithmeticOperator, other: Self) -> Self;
 
-    /// What a function gives.
+    /// The result of a function.
     fn apply(self, function: OfOne) -> Self;
 
     /// The smaller one.
@@ -45,7 +45,7 @@ pub trait RelationNumber: Copy + PartialEq + Debug + Display + 'static {
     /// The larger one.
     fn greatest(self, other: Self) -> Self;
 
-    /// Whether both stand in a relation; none where it cannot be told.
+    /// Whether a relation holds between both; none if it cannot be decided.
     fn related(self, operator: RelationOperator, other: Self) -> Option<bool>;
 }
 
@@ -76,7 +76,7 @@ impl RelationNumber for f64 {
 
     fn apply(self, function: OfOne) -> Self {
         match function {
-            // What is a hair below a whole number was one.
+            // A value just below a whole number is treated as that number.
             OfOne::Ceil => (self - NEARLY).ceil(),
             OfOne::Floor => (self + NEARLY).floor(),
             OfOne::Round => self.round(),
@@ -108,7 +108,7 @@ impl RelationNumber for f64 {
     }
 }
 
-/// The one that `wins` against the other; what is no number stays so.
+/// The one of both that `wins`; NaN is preserved.
 fn chosen(a: f64, b: f64, wins: bool) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN

@@ -1,4 +1,4 @@
-//! Printed numbers: all values between two ends, which only grow under arithmetic.
+//! Printed numbers as ranges, which only grow under arithmetic.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use repro_core::decimal::{format_float, grouped};
 
 use crate::relation::number::{OfOne, RelationNumber};
 
-/// So many units in the last place of a float two trainers' sums of the same numbers may differ.
+/// The maximum difference, in units in the last place, between two trainers' sums of the same numbers.
 const FLOAT_SLACK: f64 = 4.0;
-/// A recomputed range this much wider than the printed one decides nothing.
+/// A recomputed range this many times wider than the printed one decides nothing.
 const TOO_COARSE: f64 = 10.0;
-/// From so many significant digits on a number is a float printed in full.
+/// A number with at least this many significant digits is a float printed in full.
 const FULL_FLOAT: usize = 15;
 
 /// All values from a low to a high end, both included. Floats: every end is moved outwards by each operation, so that a value is never
@@ -31,9 +31,9 @@ impl PrintedRange {
         Self { low, high }
     }
 
-    /// What a printed number can have been before it was rounded: half a unit of its last digit to both sides. A number without
-    /// a point is a count, and one with 15 digits or more is a float printed in full; both have not been rounded.
-    /// None where the text is no decimal number.
+    /// The values that a printed number may have had before rounding: half a unit of its last digit in both directions. A
+    /// number without a decimal point is a count, and one with 15 or more digits is a float printed in full; both are taken
+    /// as exact. None if the text is not a decimal number.
     pub fn printed(text: &str) -> Option<Self> {
         let value = finite(text)?;
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -73,18 +73,18 @@ impl PrintedRange {
         self.high - self.low
     }
 
-    /// The same, with its ends times `factor`.
+    /// The range with both ends times `factor`.
     pub fn scaled(self, factor: f64) -> Self {
         self.operate(ArithmeticOperator::Multiply, Self::of(factor))
     }
 
-    /// With ends that no rounding of the last operation has left inside.
+    /// The range with ends moved outwards by the rounding error of the last operation.
     fn outwards(self) -> Self {
         let is_exact = self.low == self.high && self.low.fract() == 0.0;
         if is_exact { self } else { Self { low: self.low.next_down(), high: self.high.next_up() } }
     }
 
-    /// Of the values at the ends.
+    /// The range of the values at the ends.
     fn of_ends(ends: impl IntoIterator<Item = f64>) -> Self {
         let hull =
             |range: Self, end: f64| Self { low: range.low.min(end), high: range.high.max(end) };
@@ -155,13 +155,13 @@ impl RelationNumber for PrintedRange {
 
     fn apply(self, function: OfOne) -> Self {
         match function {
-            // What is a hair below a whole number may have been one.
+            // A value just below a whole number may be that number.
             OfOne::Ceil => Self { low: nearly(self.low).ceil(), high: nearly(self.high).ceil() },
             OfOne::Floor => Self { low: nearly(self.low).floor(), high: nearly(self.high).floor() },
-            // No rounding goes on: a whole number is itself.
+            // Whole numbers stay unchanged.
             OfOne::Round => Self { low: self.low.round(), high: self.high.round() },
             OfOne::Sqrt if self.high < 0.0 => Self::UNDEFINED,
-            // What is a hair below zero was zero.
+            // A value just below zero was zero.
             OfOne::Sqrt => Self::of_ends([libm::sqrt(self.low.max(0.0)), libm::sqrt(self.high)]),
             OfOne::Abs if self.low < 0.0 && self.high > 0.0 => {
                 Self { low: 0.0, high: self.high.max(-self.low) }
@@ -213,7 +213,7 @@ impl RelationNumber for PrintedRange {
     }
 }
 
-/// A value that is whole up to some roundings, as that whole number.
+/// A value that is whole up to rounding errors, as a whole number.
 fn nearly(value: f64) -> f64 {
     let whole = value.round();
     if (value - whole).abs() <= 1e-9 * value.abs().max(1.0) { whole } else { value }
@@ -221,11 +221,11 @@ fn nearly(value: f64) -> f64 {
 
 impl fmt::Display for PrintedRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// So many digits of a number are told,
+        /// The number of digits that are printed for a number.
         const TOLD: usize = 10;
-        /// and so many of each end of a range.
+        /// The number of digits that are printed for each end of a range.
         const OF_ENDS: usize = 6;
-        /// From here on a number is told by its digits and a power of ten.
+        /// Numbers from here on are printed with a power of ten.
         const LARGE: f64 = 1e15;
         let told = |value: f64, digits: usize| match value.abs() < LARGE {
             true => grouped(&format_float(value, digits)),

@@ -1,6 +1,6 @@
-//! Tables in HTML, and tabulars of TeX.
+//! HTML tables and TeX tabulars.
 //!
-//! A cell over several columns or rows shifts the others, so that only rows with as many cells as the head are read.
+//! A cell over several columns or rows shifts the others, so only rows with as many cells as the head are read.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) fn tables(text: &str) -> Vec<Vec<Vec<PrintedCell>>> {
     found
 }
 
-/// What stands between each opening and its end; of those inside each other only the innermost.
+/// The text between each opening and its end; of nested ones only the innermost.
 fn stretches(text: &str, open: &str, close: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;

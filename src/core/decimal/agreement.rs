@@ -1,4 +1,4 @@
-//! Rule rounding_interval: when a recomputed interval agrees with a printed value.
+//! The rule `rounding_interval`: whether a recomputed interval agrees with a printed value.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -6,26 +6,26 @@ use num_traits::Signed;
 
 use super::{Interval, Printed};
 
-/// A recomputed interval this many times as wide as the claimed one decides nothing.
+/// A recomputed interval that is this many times wider than the claimed one decides nothing.
 const COARSE: i32 = 10;
 
-/// How far a number printed as "about" may be off where nothing is declared: one part in twenty.
+/// The tolerance of a number printed as "about" without a declared one: one part in twenty.
 pub fn about_tolerance() -> BigRational {
     BigRational::new(1.into(), 20.into())
 }
 
-/// How a recomputed interval stands to a claimed one.
+/// The agreement of a recomputed interval with a claimed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Agreement {
     /// They meet.
     Consistent,
-    /// They meet, but the recomputed one is more than ten times as wide: the inputs are too coarse.
+    /// They overlap, but the recomputed interval is more than ten times as wide: the inputs are too coarse.
     TooCoarse,
-    /// They do not meet, and this is the gap.
+    /// They do not overlap; this is the gap.
     Apart(BigRational),
 }
 
-/// Compares by rounding_interval. Intervals that do not meet are apart however wide they are.
+/// Compares by rounding_interval. Intervals without overlap are apart, however wide they are.
 pub fn compare(recomputed: &Interval, claimed: &Interval) -> Agreement {
     if !recomputed.meets(claimed) {
         return Agreement::Apart(recomputed.distance(claimed));
@@ -36,13 +36,12 @@ pub fn compare(recomputed: &Interval, claimed: &Interval) -> Agreement {
     Agreement::Consistent
 }
 
-/// Whether some recomputed value rounds to the print; touching ends decide, so half-up and half-even
-/// both count.
+/// Whether a recomputed value rounds to the printed one. Touching ends count, so half-up and half-even are both accepted.
 pub fn rounds_to(recomputed: &Interval, printed: &Printed) -> bool {
     recomputed.meets(&printed.interval())
 }
 
-/// Whether cutting digits off (towards zero) would turn some recomputed value into the print.
+/// Whether truncation (towards zero) turns a recomputed value into the printed one.
 pub fn truncates_to(recomputed: &Interval, printed: &Printed) -> bool {
     let (value, step) = (printed.value(), printed.last_place());
     let (low, high) = (recomputed.low(), recomputed.high());
@@ -51,12 +50,12 @@ pub fn truncates_to(recomputed: &Interval, printed: &Printed) -> bool {
     } else if value.is_negative() {
         low <= value && *high > value - step
     } else {
-        // Everything within one step of zero is cut to zero.
+        // Everything within one step of zero is truncated to zero.
         *high > -step && low < step
     }
 }
 
-/// Whether rounding up would turn some recomputed value into the print.
+/// Whether rounding up turns a recomputed value into the printed one.
 pub fn ceils_to(recomputed: &Interval, printed: &Printed) -> bool {
     let (value, step) = (printed.value(), printed.last_place());
     recomputed.low() <= value && *recomputed.high() > value - step
@@ -83,7 +82,7 @@ mod tests {
         {
             assert_eq!(rounds_to(&exact(value), &print("0.025")), agrees, "{value}");
         }
-        // The sum lies on the end exactly, where binary floats would miss it by one bit.
+        // The sum is exactly at the end of the interval; binary floats would be off by one bit.
         let sum = &exact("0.1") + &exact("0.25");
         assert!(rounds_to(&sum, &print("0.3")) && rounds_to(&sum, &print("0.4")));
         assert!(!rounds_to(&sum, &print("0.36")));

@@ -1,9 +1,9 @@
-//! exp and ln as enclosures with rational ends.
+//! exp and ln as intervals with rational ends.
 //!
-//! The platform's `exp` and `ln` come without a proof and differ between machines, so both are summed
-//! here from their series in fixed point with 192 binary places. Every step rounds its low end down
-//! and its high end up, and the cut tail of a series is added as an interval, so the true value is
-//! always inside, the same on every machine, with far more than 30 correct digits.
+//! The platform's `exp` and `ln` have no proven error bounds and differ between machines, so both are computed here from
+//! their series in fixed point with 192 binary places. Every step rounds its low end down and its high end up, and the tail
+//! of a series is added as an interval. The result contains the true value, is the same on every machine, and has far more
+//! than 30 correct digits.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ use super::Interval;
 
 /// Binary places of every intermediate result.
 const PLACES: usize = 192;
-/// The greatest argument of exp by size: e^700 still fits a float.
+/// The largest absolute argument of exp: e^700 still fits a float.
 const EXP_CAP: i64 = 700;
 /// Terms of the exponential series: with |x| <= 1/16 the tail is below 2^-240.
 const EXP_TERMS: i64 = 32;
@@ -23,7 +23,7 @@ const EXP_TERMS: i64 = 32;
 const ATANH_TERMS: i64 = 64;
 
 impl Interval {
-    /// e to every value; none beyond ±700.
+    /// e to the power of every value; none beyond ±700.
     pub fn exp(&self) -> Option<Self> {
         let cap = BigRational::from_integer(EXP_CAP.into());
         if self.low().abs() > cap || self.high().abs() > cap {
@@ -33,7 +33,7 @@ impl Interval {
         Some(if self.is_point() { low } else { low.hull(&exp_at(self.high())) })
     }
 
-    /// The natural logarithm of every value; none where a value may be zero or less.
+    /// The natural logarithm of every value; none if a value may be zero or negative.
     pub fn ln(&self) -> Option<Self> {
         if !self.low().is_positive() {
             return None;
@@ -48,8 +48,8 @@ fn exp_at(x: &BigRational) -> Interval {
     if x.is_zero() {
         return Interval::integer(1);
     }
-    // 700 / 2^14 < 1/16, so the series is short; fourteen squarings undo the halvings and cost at
-    // most fifteen of the binary places, because e^|x| >= 1.
+    // 700 / 2^14 < 1/16, so the series is short. Fourteen squarings undo the halvings and cost at most fifteen binary
+    // places, because e^|x| >= 1.
     let halvings = 14;
     let small = Fixed::new(&(x.abs() / BigRational::from_integer(BigInt::one() << halvings)));
     let mut term = Fixed::new(&BigRational::one());
@@ -58,7 +58,7 @@ fn exp_at(x: &BigRational) -> Interval {
         term = term.times(&small).over(index);
         sum = sum.plus(&term);
     }
-    // Later terms shrink by more than half each: together they are below the last one that was added.
+    // Each later term is less than half of the one before, so their sum is below the last term added.
     sum = sum.plus(&Fixed { low: BigInt::zero(), high: term.high });
     for _ in 0..halvings {
         sum = sum.times(&sum);
@@ -100,7 +100,7 @@ fn twice_atanh(z: &BigRational) -> Interval {
         power = power.times(&square);
         sum = sum.plus(&power.over(2 * index + 1));
     }
-    // Later terms have one sign and shrink ninefold: together they are below the last power.
+    // Later terms have the same sign and shrink by a factor of nine, so their sum is below the last power.
     let tail = power.low.abs().max(power.high.abs());
     let sum = sum.plus(&Fixed { low: -&tail, high: tail });
     sum.interval().scaled(&BigRational::from_integer(2.into()))
@@ -161,7 +161,7 @@ mod tests {
         Printed::parse(text).unwrap().exact()
     }
 
-    /// The digits known from tables lie inside, to the last place given.
+    /// The digits known from tables are inside the interval, to the last place given.
     fn agrees(computed: Interval, known: &str) {
         let known = Printed::parse(known).unwrap().interval();
         assert!(known.contains(computed.low()) && known.contains(computed.high()), "{computed}");

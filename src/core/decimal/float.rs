@@ -1,4 +1,4 @@
-//! Between exact rationals and binary floating point.
+//! Conversion between exact rationals and binary floating point.
 
 use num_bigint::{BigUint, Sign};
 use num_rational::BigRational;
@@ -10,7 +10,7 @@ pub fn nearest_f64(value: &BigRational) -> f64 {
     if top.is_zero() {
         return 0.0;
     }
-    // A quotient of 66 or 67 bits: more than the 53 that are kept, and the remainder decides ties.
+    // A quotient of 66 or 67 bits: more than the 53 bits of a float, and the remainder decides ties.
     let shift = 66 - (top.bits() as i64 - bottom.bits() as i64);
     let (top, bottom) = match shift {
         0.. => (top << shift, bottom.clone()),
@@ -18,7 +18,7 @@ pub fn nearest_f64(value: &BigRational) -> f64 {
     };
     let quotient = &top / &bottom;
     let exact = (&quotient * &bottom) == top;
-    // Below the normal range fewer bits are kept: no bit may weigh less than 2^-1074.
+    // Below the normal range, fewer bits are kept: no bit may be smaller than 2^-1074.
     let drop = (quotient.bits() as i64 - 53).max(shift - 1074);
     if drop > 68 {
         return signed(value, 0.0);
@@ -47,12 +47,12 @@ fn power_of_two(power: i64) -> f64 {
     }
 }
 
-/// How many floats one passes from `a` to `b`; both zeros are one number, and nothing is near NaN.
+/// The number of floats between `a` and `b`. Both zeros count as one number, and nothing is near NaN.
 pub fn ulp_distance(a: f64, b: f64) -> u64 {
     if a.is_nan() || b.is_nan() {
         return u64::MAX;
     }
-    // Floats of one sign are ordered as their bits are; negative ones are mirrored below zero.
+    // Floats of the same sign are ordered like their bits; negative ones are mirrored.
     let rank = |x: f64| {
         let magnitude = (x.to_bits() & (u64::MAX >> 1)) as i64;
         if x.is_sign_negative() { -magnitude } else { magnitude }

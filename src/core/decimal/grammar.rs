@@ -1,5 +1,5 @@
-//! The grammar of printed numbers: qualifiers, sign, digits, exponent, suffix, unit, spread; and the
-//! few words that are numbers.
+//! The grammar of printed numbers: qualifiers, sign, digits, exponent, suffix, unit, the number after ±, and the few number
+//! words.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -8,13 +8,13 @@ use num_traits::{One, Signed, Zero};
 use super::printed::{Bound, Flaw, NotPrinted, Printed, Unit};
 use super::rational::ratio;
 
-/// The most digits, and the largest exponent, that are read.
+/// The limit for the number of digits and for the exponent.
 const CAP: usize = 400;
-/// No text with [`CAP`] digits, separators and words is longer.
+/// An upper bound of the length of a text with [`CAP`] digits, separators and words.
 const LENGTH_CAP: usize = 6 * CAP;
 
 impl Printed {
-    /// Reads the one printed number that `text` is.
+    /// Parses a text that consists of one printed number.
     pub fn parse(text: &str) -> Result<Self, NotPrinted> {
         parse(text).map_err(|flaw| {
             let mut shown: String = text.chars().take(60).collect();
@@ -26,14 +26,14 @@ impl Printed {
     }
 }
 
-/// What a word or sign before a number says.
+/// The meaning of a word or sign before a number.
 #[derive(Clone, Copy)]
 enum Qualifier {
     About,
     Limit(Bound),
 }
 
-/// Longer spellings stand before their own initial_weights.
+/// Longer spellings come before their own prefixes.
 const QUALIFIERS: &[(&str, Qualifier)] = &[
     ("~", Qualifier::About),
     ("≈", Qualifier::About),
@@ -63,7 +63,7 @@ const QUALIFIERS: &[(&str, Qualifier)] = &[
     ("sub-", Qualifier::Limit(Bound::Below)),
 ];
 
-/// Base and power of each suffix; `Ki` stands before `K`.
+/// Base and power of each suffix; `Ki` comes before `K`.
 const SUFFIXES: &[(&str, i32, i32)] = &[
     ("million", 10, 6),
     ("billion", 10, 9),
@@ -94,7 +94,7 @@ const COUNTS: [&str; 13] = [
     "eleven", "twelve",
 ];
 
-/// Words that are numbers, numerator and denominator: a post that uses one means "about".
+/// Number words with numerator and denominator: a post that uses one means "about".
 const WORDS: &[(&str, i32, i32, Unit)] =
     &[("half", 1, 2, Unit::Plain), ("twice", 2, 1, Unit::Times), ("double", 2, 1, Unit::Times)];
 
@@ -133,7 +133,7 @@ pub(super) fn parse(text: &str) -> Result<Printed, Flaw> {
     Ok(Printed { approximate, bound, spread, ..main.printed(text) })
 }
 
-/// `±` and its number; `4.5 ± 0.2 B` and `4.5% ± 0.2` name suffix and unit once for both.
+/// `±` and its number. `4.5 ± 0.2 B` and `4.5% ± 0.2` have one suffix or unit for both numbers.
 fn spread(cursor: &mut Cursor, main: &mut Quantity) -> Result<Option<Box<Printed>>, Flaw> {
     let mut ahead = *cursor;
     ahead.spaces();
@@ -187,7 +187,7 @@ impl Quantity {
             None => integer_digits(cursor)?,
         };
         let whole = digits.len();
-        // A point without decimals stays unread, and is refused by whoever reads on.
+        // A point without decimals is left for the caller, who rejects it.
         let mut ahead = *cursor;
         if ahead.take(".") && ahead.0.starts_with(|c: char| c.is_ascii_digit()) {
             digits.push_str(ahead.digits());
@@ -206,7 +206,7 @@ impl Quantity {
         Ok(Self { negative: negative.unwrap_or(false), digits, decimals, exponent, scale, unit })
     }
 
-    /// What one of the two names, the other has too.
+    /// Copies a suffix or unit that only one of the two numbers has to the other.
     fn share(&mut self, other: &mut Self) {
         self.scale = self.scale.take().or_else(|| other.scale.clone());
         other.scale = other.scale.take().or_else(|| self.scale.clone());
@@ -252,7 +252,7 @@ fn integer_digits(cursor: &mut Cursor) -> Result<String, Flaw> {
     while let Some(rest) = cursor.0.strip_prefix(separator) {
         let mut ahead = Cursor(rest);
         let group = ahead.digits();
-        // A space before a suffix or a unit ends the number; any other separator must part digits.
+        // A space before a suffix or a unit ends the number; any other separator must be between digits.
         if group.is_empty() && separator.is_whitespace() {
             break;
         }
@@ -265,7 +265,7 @@ fn integer_digits(cursor: &mut Cursor) -> Result<String, Flaw> {
     Ok(digits)
 }
 
-/// `e-7`, where an exponent follows.
+/// `e-7`, if there is an exponent.
 fn exponent(cursor: &mut Cursor) -> Result<Option<i32>, Flaw> {
     let mut ahead = *cursor;
     if !ahead.take("e") {
@@ -280,12 +280,12 @@ fn exponent(cursor: &mut Cursor) -> Result<Option<i32>, Flaw> {
     capped(digits, negative).map(Some)
 }
 
-/// A suffix, or `×10^3` and `×10³`: what the mantissa is multiplied by.
+/// The factor of a suffix, or of `×10^3` and `×10³`.
 fn scale(cursor: &mut Cursor) -> Result<Option<BigRational>, Flaw> {
     let mut ahead = *cursor;
     ahead.spaces();
     for (suffix, base, power) in SUFFIXES {
-        // Case matters here: `M` is a million and `m` is nothing we know.
+        // Case matters here: `M` is a million, and `m` is unknown.
         if let Some(rest) = ahead.0.strip_prefix(suffix) {
             *cursor = Cursor(rest);
             return Ok(Some(BigRational::from_integer(BigInt::from(*base)).pow(*power)));
@@ -319,7 +319,7 @@ fn unit(cursor: &mut Cursor) -> Option<Unit> {
     Some(*unit)
 }
 
-/// An exponent from its digits, refused beyond [`CAP`].
+/// The exponent with these digits; rejected beyond [`CAP`].
 fn capped(digits: &str, negative: Option<bool>) -> Result<i32, Flaw> {
     let size: i32 = digits.parse().map_err(|_| Flaw::TooLarge)?;
     if size > CAP as i32 {
@@ -336,12 +336,12 @@ fn ten_to(power: i32) -> BigRational {
     }
 }
 
-/// What is left to read.
+/// The rest of the text.
 #[derive(Clone, Copy)]
 struct Cursor<'a>(&'a str);
 
 impl<'a> Cursor<'a> {
-    /// Takes `word` if it comes next; words are read without regard to case.
+    /// Consumes `word` if it comes next, ignoring case.
     fn take(&mut self, word: &str) -> bool {
         let matches = self.0.get(..word.len()).is_some_and(|next| next.eq_ignore_ascii_case(word));
         if matches {
@@ -350,7 +350,7 @@ impl<'a> Cursor<'a> {
         matches
     }
 
-    /// Whether nothing but this word is left.
+    /// Whether the rest is only this word.
     fn is(self, word: &str) -> bool {
         self.0.eq_ignore_ascii_case(word)
     }
@@ -359,7 +359,7 @@ impl<'a> Cursor<'a> {
         words.iter().any(|word| self.take(word))
     }
 
-    /// Takes one of [`COUNTS`] where nothing is written onto it.
+    /// Consumes one of [`COUNTS`] if it ends there.
     fn word(&mut self) -> Option<usize> {
         let end = self.0.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.0.len());
         let (word, rest) = self.0.split_at(end);
@@ -379,7 +379,7 @@ impl<'a> Cursor<'a> {
             self.0 = rest;
             return Some(true);
         }
-        // `+-` and `+/-` are spreads, so they never come first; a lone plus says nothing.
+        // `+-` and `+/-` introduce the number after ±, so they never come first; a lone plus has no meaning.
         self.take("+").then_some(false)
     }
 

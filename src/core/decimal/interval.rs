@@ -14,7 +14,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The smallest interval that holds both values, in either order.
+    /// The smallest interval that contains both values, in either order.
     pub fn between(a: BigRational, b: BigRational) -> Self {
         if compare(&a, &b).is_le() { Self { low: a, high: b } } else { Self { low: b, high: a } }
     }
@@ -34,17 +34,17 @@ impl Interval {
         Self::between(centre - radius, centre + radius)
     }
 
-    /// The least value.
+    /// The smallest value.
     pub fn low(&self) -> &BigRational {
         &self.low
     }
 
-    /// The greatest value.
+    /// The largest value.
     pub fn high(&self) -> &BigRational {
         &self.high
     }
 
-    /// Whether it holds one value only.
+    /// Whether it contains a single value.
     pub fn is_point(&self) -> bool {
         same(&self.low, &self.high)
     }
@@ -57,34 +57,34 @@ impl Interval {
         product(&sum(&self.low, &self.high), &BigRational::new(1.into(), 2.into()))
     }
 
-    /// The high end less the low end.
+    /// The high end minus the low end.
     pub fn width(&self) -> BigRational {
         &self.high - &self.low
     }
 
-    /// The width over the size of the middle; none around zero.
+    /// The width divided by the absolute middle; none around zero.
     pub fn relative_width(&self) -> Option<BigRational> {
         let middle = self.middle();
         (!middle.is_zero()).then(|| self.width() / middle.abs())
     }
 
-    /// Whether `value` lies inside or on an end.
+    /// Whether `value` is inside or at an end.
     pub fn contains(&self, value: &BigRational) -> bool {
         compare(&self.low, value).is_le() && compare(value, &self.high).is_le()
     }
 
-    /// Whether the two share a value; touching ends do.
+    /// Whether the two have a common value; touching ends count.
     pub fn meets(&self, other: &Self) -> bool {
         compare(&self.low, &other.high).is_le() && compare(&other.low, &self.high).is_le()
     }
 
-    /// The gap between the two, zero where they meet.
+    /// The gap between the two, zero if they overlap.
     pub fn distance(&self, other: &Self) -> BigRational {
         let gap = (&other.low - &self.high).max(&self.low - &other.high);
         gap.max(BigRational::zero())
     }
 
-    /// The smallest interval that holds both.
+    /// The smallest interval that contains both.
     pub fn hull(&self, other: &Self) -> Self {
         Self {
             low: self.low.clone().min(other.low.clone()),
@@ -92,7 +92,7 @@ impl Interval {
         }
     }
 
-    /// The sizes of its values.
+    /// The absolute values.
     pub fn abs(&self) -> Self {
         if self.contains(&BigRational::zero()) {
             let high = self.low.abs().max(self.high.abs());
@@ -101,7 +101,7 @@ impl Interval {
         Self::between(self.low.abs(), self.high.abs())
     }
 
-    /// Every quotient; none where the divisor may be zero.
+    /// All quotients; none if the divisor may be zero.
     pub fn div(&self, divisor: &Self) -> Option<Self> {
         if divisor.contains(&BigRational::zero()) {
             return None;
@@ -109,7 +109,7 @@ impl Interval {
         Some(self * &Self::between(divisor.low.recip(), divisor.high.recip()))
     }
 
-    /// How many powers of two its ends lie from one, the farther of them; zero is as near as one.
+    /// The distance of its ends from one in powers of two, the larger of both; zero counts as one.
     pub fn magnitude(&self) -> u64 {
         let of = |end: &BigRational| end.numer().bits().abs_diff(end.denom().bits());
         let zero = |end: &BigRational| end.is_zero();
@@ -117,8 +117,8 @@ impl Interval {
         ends.map(of).max().unwrap_or(0)
     }
 
-    /// Moves each end outwards to a fraction of at most about `bits` bits, where it has more. Ends are rounded as
-    /// binary floats are, only finer, so that nothing is lost but digits that no measurement has.
+    /// Rounds each end outwards to a fraction of at most about `bits` bits if it has more. This is like the rounding of
+    /// binary floats, but finer: only digits that no measurement has are lost.
     pub fn round_outwards(&mut self, bits: u64) {
         let is_long = |end: &BigRational| end.numer().bits().max(end.denom().bits()) > bits;
         if is_long(&self.low) {
@@ -129,36 +129,36 @@ impl Interval {
         }
     }
 
-    /// The bits that its ends are written with.
+    /// The number of bits of its ends.
     pub fn bits(&self) -> u64 {
         let of = |end: &BigRational| end.numer().bits().max(end.denom().bits());
         of(&self.low).max(of(&self.high))
     }
 
-    /// Every value to an integer power; none for a negative power of what may be zero, and for
-    /// powers beyond ±1024, whose exact ends would not fit a page.
+    /// All values to an integer power. None for a negative power if a value may be zero, and for powers beyond ±1024, whose
+    /// exact ends would be too long.
     pub fn powi(&self, power: i32) -> Option<Self> {
         if power.unsigned_abs() > 1024 || (power < 0 && self.contains(&BigRational::zero())) {
             return None;
         }
-        // An even power forgets the sign; then, as for an odd one, the ends go to the ends.
+        // An even power removes the sign; then, as for an odd power, ends map to ends.
         let base = if power % 2 == 0 { self.abs() } else { self.clone() };
         Some(Self::between(base.low.pow(power), base.high.pow(power)))
     }
 
-    /// The least integers not below its values.
+    /// All values rounded up to integers.
     pub fn ceil(&self) -> Self {
         Self { low: self.low.ceil(), high: self.high.ceil() }
     }
 
-    /// The greatest integers not above its values.
+    /// All values rounded down to integers.
     pub fn floor(&self) -> Self {
         Self { low: self.low.floor(), high: self.high.floor() }
     }
 
-    /// Every value times a positive or negative constant.
+    /// All values times a positive or negative constant.
     pub fn scaled(&self, factor: &BigRational) -> Self {
-        // Most units are worth one.
+        // Most units have the factor one.
         if factor.is_one() {
             return self.clone();
         }
@@ -217,7 +217,7 @@ impl std::ops::Neg for &Interval {
 impl std::ops::Mul for &Interval {
     type Output = Interval;
     fn mul(self, other: Self) -> Interval {
-        // Lengths, counts and squares: two products instead of four, one where both are points.
+        // Non-negative values (lengths, counts, squares) need two products instead of four, or one if both are points.
         if !self.low.is_negative() && !other.low.is_negative() {
             if self.is_point() && other.is_point() {
                 return Interval::point(product(&self.low, &other.low));

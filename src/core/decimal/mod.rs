@@ -1,9 +1,8 @@
 //! Printed numbers, exact rational intervals, and the rules that compare the two.
 //!
-//! A printed number is a string: its last digit says how well the value was known, so it is kept as
-//! printed ([`Printed`]) and stands for a closed [`Interval`] with exact rational ends. Binary floats
-//! never decide; [`nearest_f64`] exists only for fields that call themselves exact. Which value is to
-//! be compared with which is left to the modules above.
+//! A printed number is a string, because its last digit shows the precision. It is kept as printed ([`Printed`]) and
+//! represents a closed [`Interval`] with exact rational ends. Binary floats never decide; [`nearest_f64`] is only used for
+//! fields that are declared exact. Other modules choose the values to compare.
 
 mod agreement;
 mod elementary;

@@ -1,4 +1,4 @@
-//! What a printed number says: its value, how exactly it is known, and in which unit.
+//! A printed number: its value, precision and unit.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -6,9 +6,9 @@ use num_traits::{One, Signed, Zero};
 
 use super::{Interval, float};
 
-/// A number as printed, with everything that its print says about it.
+/// A number with everything that can be read from its printed form.
 ///
-/// The value is in the unit that is printed: `24%` has the value 24 and the unit [`Unit::Percent`].
+/// The value is in the printed unit: `24%` has the value 24 and the unit [`Unit::Percent`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
     pub(super) text: String,
@@ -22,7 +22,7 @@ pub struct Printed {
     pub(super) integer_text: bool,
 }
 
-/// The unit behind a printed number.
+/// The unit after a printed number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// None.
@@ -31,12 +31,12 @@ pub enum Unit {
     Percent,
     /// `pp`: a difference of percentages, which is not a percentage.
     Points,
-    /// `×`: so many times.
+    /// `×`: a factor.
     Times,
 }
 
 impl Unit {
-    /// How many of this unit make one: a hundred for `%` and `pp`.
+    /// The number of these units in one: a hundred for `%` and `pp`.
     pub fn per_one(self) -> BigRational {
         let count = match self {
             Unit::Percent | Unit::Points => 100,
@@ -45,8 +45,8 @@ impl Unit {
         BigRational::from_integer(BigInt::from(count))
     }
 
-    /// What one printed unit of this kind is worth in the unit of a result; `None` where they do not
-    /// compare: percent and percentage points are never taken for each other.
+    /// The factor from this unit to the unit of a result; `None` if they are not comparable. Percent and percentage points
+    /// are never interchangeable.
     pub fn worth_in(self, result: Unit) -> Option<BigRational> {
         match (result, self) {
             (result, printed) if result == printed => Some(BigRational::one()),
@@ -58,7 +58,7 @@ impl Unit {
         }
     }
 
-    /// The unit in words.
+    /// The name of the unit.
     pub fn word(self) -> &'static str {
         match self {
             Unit::Plain => "a plain number",
@@ -68,7 +68,7 @@ impl Unit {
         }
     }
 
-    /// The sign that is printed behind a number of this unit.
+    /// The sign printed after a number with this unit.
     pub fn sign(self) -> &'static str {
         match self {
             Unit::Plain => "",
@@ -93,7 +93,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Whether all of `values` satisfies the bound (true), none of it (false), or some (none).
+    /// Whether all of `values` satisfy the bound (true), none of them (false), or some (`None`).
     pub fn satisfied(self, values: &Interval, limit: &BigRational) -> Option<bool> {
         let holds = |value: &BigRational| match self {
             Bound::Above => value > limit,
@@ -101,14 +101,14 @@ impl Bound {
             Bound::Below => value < limit,
             Bound::AtMost => value <= limit,
         };
-        // A half-line that agrees on both ends agrees on everything between them.
+        // A half-line with the same answer at both ends has it everywhere in between.
         let (low, high) = (holds(values.low()), holds(values.high()));
         (low == high).then_some(low)
     }
 }
 
 impl Printed {
-    /// A number in words, such as "two thirds": it is not exact, and has no last digit.
+    /// A number in words, such as "two thirds": it is not exact and has no last digit.
     pub fn in_words(text: &str, value: BigRational, unit: Unit) -> Self {
         Self {
             text: text.to_owned(),
@@ -123,12 +123,12 @@ impl Printed {
         }
     }
 
-    /// The same number as another text has it.
+    /// The same number with a different printed text.
     pub fn shown_as(self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self }
     }
 
-    /// The number and its last place so many times: `4.5` with the word "million" behind it.
+    /// The number and its last place times a factor: `4.5` followed by the word "million".
     pub fn times(self, factor: &BigRational) -> Self {
         let spread = self.spread.map(|spread| Box::new(spread.times(&factor.abs())));
         Self {
@@ -140,18 +140,18 @@ impl Printed {
         }
     }
 
-    /// The number in a unit that stands elsewhere.
+    /// The number with a unit from elsewhere in the text.
     pub fn in_unit(self, unit: Unit) -> Self {
         let spread = self.spread.map(|spread| Box::new(spread.in_unit(unit)));
         Self { unit, spread, ..self }
     }
 
-    /// The number with a spread behind it.
+    /// The number with a number after ±.
     pub fn with_spread(self, spread: Printed) -> Self {
         Self { spread: Some(Box::new(spread)), ..self }
     }
 
-    /// Another number in its place, printed alike.
+    /// A shifted number with the same printed precision.
     pub fn moved(self, by: &BigRational) -> Self {
         Self { value: self.value + by, ..self }
     }
@@ -171,13 +171,13 @@ impl Printed {
         &self.value / self.unit.per_one()
     }
 
-    /// What one step in the last printed digit is worth.
+    /// The value of one step in the last printed digit.
     pub fn last_place(&self) -> &BigRational {
         &self.last_place
     }
 
-    /// Every value that rounds to this print: half a unit in the last place either way, both ends
-    /// included, because half-up and half-even disagree there.
+    /// All values that round to this number: half a unit in the last place in both directions, including both ends, because
+    /// half-up and half-even differ there.
     pub fn interval(&self) -> Interval {
         Interval::around(&self.value, &(&self.last_place / BigRational::from_integer(2.into())))
     }
@@ -187,7 +187,7 @@ impl Printed {
         Interval::point(self.value.clone())
     }
 
-    /// Every value within `tolerance` times the value, and at least what [`Printed::interval`] holds.
+    /// All values within `tolerance` times the value, and at least those in [`Printed::interval`].
     pub fn about(&self, tolerance: &BigRational) -> Interval {
         Interval::around(&self.value, &(self.value.abs() * tolerance)).hull(&self.interval())
     }
@@ -202,7 +202,7 @@ impl Printed {
         self.approximate
     }
 
-    /// The one-sided word before it.
+    /// The bound expressed by the words before it.
     pub fn bound(&self) -> Option<Bound> {
         self.bound
     }
@@ -212,17 +212,17 @@ impl Printed {
         self.spread.as_deref()
     }
 
-    /// Whether every digit of an integer is printed: no decimals, no exponent, no suffix.
+    /// Whether all digits of an integer are printed: no decimals, exponent or suffix.
     pub fn is_integer_text(&self) -> bool {
         self.integer_text
     }
 
-    /// How many digits are printed from the first that is not zero.
+    /// The number of printed digits from the first nonzero one.
     pub fn significant_digits(&self) -> usize {
         self.significant_digits
     }
 
-    /// Whether so many digits are printed that a binary float was printed in full.
+    /// Whether there are enough digits for a binary float printed in full.
     pub fn is_full_float(&self) -> bool {
         !self.integer_text && self.significant_digits >= 15
     }
@@ -243,31 +243,31 @@ impl std::fmt::Display for Printed {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a printed number: {flaw}")]
 pub struct NotPrinted {
-    /// The text, cut after 60 characters.
+    /// The text, truncated after 60 characters.
     pub text: String,
-    /// What is wrong with it.
+    /// The flaw in the text.
     pub flaw: Flaw,
 }
 
-/// Why a text is not a printed number.
+/// The reason why a text is not a printed number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// There is no digit where a number should begin.
-    #[error("a digit is expected where the number begins")]
+    /// There is no digit at the start of a number.
+    #[error("the number must start with a digit")]
     NoDigits,
-    /// Separators do not make groups of three.
-    #[error("separators must make groups of three digits")]
+    /// Separators do not form groups of three.
+    #[error("separators must form groups of three digits")]
     Grouping,
-    /// More digits or a larger exponent than any number in a post.
-    #[error("it has more than 400 digits or an exponent beyond 400")]
+    /// More digits or a larger exponent than any number in a post has.
+    #[error("more than 400 digits, or an exponent above 400")]
     TooLarge,
-    /// Two words or signs say the same kind of thing.
-    #[error("it has two qualifiers of one kind")]
+    /// Two words or signs with the same meaning.
+    #[error("two qualifiers of the same kind")]
     Repeated,
-    /// The number after `±` is signed.
+    /// The number after `±` has a sign.
     #[error("the number after ± must not be negative")]
     NegativeSpread,
-    /// Something follows that is no suffix or unit.
+    /// Something that is not a suffix or unit follows.
     #[error("the number is followed by something other than a suffix, unit or ±")]
     Trailing,
 }

@@ -1,7 +1,7 @@
-//! Exact arithmetic of rationals with thousands of digits: the same values, in less time.
+//! Exact arithmetic with rationals of thousands of digits: the same values as `BigRational`, but faster.
 //!
-//! The operators of `BigRational` reduce by a greatest common divisor whose time grows with the square of the
-//! longer number, even where the other is short. A product of 2,000 printed numbers is such a case.
+//! The operators of `BigRational` reduce by a greatest common divisor, whose time grows with the square of the longer
+//! number even if the other one is short. A product of 2,000 printed numbers is such a case.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -11,16 +11,16 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-/// Up to so many bits the plain operators are as fast.
+/// The number of bits up to which the plain operators are as fast.
 const SHORT: u64 = 512;
-/// The leading bits by which long numbers are told apart.
+/// The number of leading bits that are compared first.
 const LEADING: u64 = 256;
 
-/// Steps of Euclid before the plain divisor takes over.
+/// The number of Euclid's steps before the plain algorithm takes over.
 const STEPS: usize = 16;
 
-/// The greatest common divisor of two integers that are not both zero. One step of Euclid makes the longer
-/// one as short as the other; few more end where one is nearly a simple multiple of the other.
+/// The greatest common divisor of two integers that are not both zero. One step of Euclid makes the longer number as short
+/// as the other; a few more finish if one is nearly a simple multiple of the other.
 fn common(a: &BigInt, b: &BigInt) -> BigInt {
     let (mut long, mut short) = (a.abs(), b.abs());
     if long < short {
@@ -49,13 +49,13 @@ fn divided<'n>(value: &'n BigInt, by: &BigInt) -> Cow<'n, BigInt> {
     if by.is_one() { Cow::Borrowed(value) } else { Cow::Owned(value / by) }
 }
 
-/// Whether two reduced numbers are one, digit by digit: `==` divides first.
+/// Whether two reduced numbers are identical, digit by digit; `==` divides first.
 pub fn same(a: &BigRational, b: &BigRational) -> bool {
     a.numer() == b.numer() && a.denom() == b.denom()
 }
 
-/// A fraction whose parts fit 128 bits: nearly every printed number, and most sums and products of two. Machine
-/// words reduce it in a fraction of the time that big integers take.
+/// A fraction with numerator and denominator of at most 128 bits, like nearly every printed number and most sums and
+/// products of two. Machine words reduce it much faster than big integers.
 #[derive(Clone, Copy)]
 struct SmallRatio {
     numer: i128,
@@ -63,7 +63,7 @@ struct SmallRatio {
 }
 
 impl SmallRatio {
-    /// Both fractions; none if either has a part that does not fit.
+    /// Both fractions; none if a part does not fit.
     fn pair(a: &BigRational, b: &BigRational) -> Option<[Self; 2]> {
         let small = |value: &BigRational| {
             Some(Self { numer: value.numer().to_i128()?, denom: value.denom().to_i128()? })
@@ -100,7 +100,7 @@ impl SmallRatio {
     }
 }
 
-/// `numer / denom`, which have no common divisor.
+/// `numer / denom`, without a common divisor.
 fn raw(numer: i128, denom: i128) -> BigRational {
     BigRational::new_raw(numer.into(), denom.into())
 }
@@ -128,8 +128,8 @@ pub fn sum(a: &BigRational, b: &BigRational) -> BigRational {
     if is_short(a) && is_short(b) {
         return a + b;
     }
-    // With d the common divisor of the denominators, only what d has in common with the numerator is left
-    // to reduce (Knuth, The Art of Computer Programming, 4.5.1).
+    // With d the common divisor of the denominators, only the common divisor of d and the numerator has to be reduced
+    // (Knuth, The Art of Computer Programming, 4.5.1).
     let d = common(a.denom(), b.denom());
     let (left, right) = (divided(a.denom(), &d), divided(b.denom(), &d));
     let numer = a.numer() * &*right + b.numer() * &*left;
@@ -140,7 +140,7 @@ pub fn sum(a: &BigRational, b: &BigRational) -> BigRational {
     BigRational::new_raw(divided(&numer, &e).into_owned(), &*left * &*divided(b.denom(), &e))
 }
 
-/// `numer / denom`, reduced; the denominator is not zero.
+/// `numer / denom`, reduced; the denominator must not be zero.
 pub fn ratio(numer: BigInt, denom: BigInt) -> BigRational {
     match (numer.to_i128(), denom.to_i128()) {
         (Some(top), Some(bottom)) if bottom > 0 => {
@@ -151,7 +151,7 @@ pub fn ratio(numer: BigInt, denom: BigInt) -> BigRational {
     }
 }
 
-/// `a` against `b`.
+/// Compares `a` with `b`.
 pub fn compare(a: &BigRational, b: &BigRational) -> Ordering {
     if let Some(order) = SmallRatio::pair(a, b).and_then(|[a, b]| a.compare(b)) {
         return order;
@@ -173,7 +173,7 @@ pub fn compare(a: &BigRational, b: &BigRational) -> Ordering {
     if a.is_negative() { sizes.reverse() } else { sizes }
 }
 
-/// The size of `a` against that of `b`, where their leading bits tell them apart.
+/// Compares the absolute values of `a` and `b`, if their leading bits decide.
 fn by_leading_bits(a: &BigRational, b: &BigRational) -> Option<Ordering> {
     let ([low, high], [least, most]) = (bracket(a)?, bracket(b)?);
     if high < least {
@@ -185,7 +185,7 @@ fn by_leading_bits(a: &BigRational, b: &BigRational) -> Option<Ordering> {
     }
 }
 
-/// Short numbers around the size of a long one; none where its size itself needs many digits.
+/// Short numbers just below and above a long one; none if its magnitude itself needs many digits.
 pub fn bracket(value: &BigRational) -> Option<[BigRational; 2]> {
     let short = |number: &BigInt| {
         let dropped = number.bits().saturating_sub(LEADING);
@@ -219,7 +219,7 @@ mod tests {
         )
     }
 
-    /// As measurements are printed, and at the edges of machine words.
+    /// Numbers as measurements are printed, and at the limits of machine words.
     fn short() -> impl Strategy<Value = BigRational> {
         let edge = prop_oneof![Just(i128::MIN), Just(i128::MAX), Just(i128::from(i64::MIN))];
         let numer = prop_oneof![any::<i64>().prop_map(i128::from), any::<i128>(), edge];

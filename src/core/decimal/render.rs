@@ -1,4 +1,4 @@
-//! Exact values as text: rounded half to even, never through a float, the same on every machine.
+//! Formats exact values: rounded half to even, without floats, the same on every machine.
 
 use std::cmp::Ordering;
 
@@ -9,26 +9,26 @@ use num_traits::{One, Signed, Zero};
 use super::Interval;
 use super::rational::bracket;
 
-/// Integers up to this many digits are written whole.
+/// Integers up to this many digits are printed in full.
 const WHOLE_DIGITS: usize = 40;
-/// Fractions below 10^-6 are written with an exponent.
+/// Fractions below 10^-6 are printed with an exponent.
 const LEAST_PLAIN: i64 = -6;
-/// Numbers with more bits are written by their leading ones.
+/// Numbers with more bits are printed from their leading bits.
 const LONG_BITS: u64 = 1024;
 /// The significant digits of an interval's ends.
 const INTERVAL_DIGITS: usize = 10;
 
-/// A float as [`format_significant`] writes it; `inf` and `NaN` where there are no digits.
+/// A float, formatted as by [`format_significant`]; `inf` and `NaN` if there are no digits.
 pub fn format_float(value: f64, digits: usize) -> String {
     BigRational::from_float(value)
         .map_or_else(|| value.to_string(), |exact| format_significant(&exact, digits))
 }
 
-/// `value` in at most `digits` significant digits: integers whole, no trailing zeros, an exponent
-/// only where plain digits would be made up or would be mostly zeros.
+/// `value` with at most `digits` significant digits. Integers are printed in full, trailing zeros are removed, and an
+/// exponent is used only if plain digits would be invented or mostly zeros.
 pub fn format_significant(value: &BigRational, digits: usize) -> String {
-    // Of a number with thousands of digits the leading ones suffice, where both short neighbours are
-    // written alike: rounding keeps their order.
+    // For a number with thousands of digits the leading ones suffice if its short neighbors are formatted the same, because
+    // rounding preserves their order.
     if value.numer().bits().max(value.denom().bits()) > LONG_BITS
         && let Some(around) = bracket(value)
     {
@@ -65,12 +65,12 @@ fn written(value: &BigRational, digits: usize) -> String {
     format!("{sign}{before}.{after}")
 }
 
-/// The first `digits` digits of a positive value, and the power of ten of the first.
+/// The first `digits` digits of a positive value, and the power of ten of the first digit.
 fn leading_digits(value: &BigRational, digits: usize) -> (String, i64) {
     if value.is_zero() {
         return ("0".to_owned(), 0);
     }
-    // From the bits, one off at most.
+    // Estimated from the bits, off by at most one.
     let bits = value.numer().bits() as i64 - value.denom().bits() as i64;
     let mut exponent = (bits as f64 * std::f64::consts::LOG10_2).floor() as i64;
     let (below, rest) = loop {
@@ -92,7 +92,7 @@ fn leading_digits(value: &BigRational, digits: usize) -> (String, i64) {
     (rounded.to_string(), exponent)
 }
 
-/// The whole part of a positive value times a power of ten, and how the rest stands to one half.
+/// The integer part of a positive value times a power of ten, and the comparison of the remainder with one half.
 fn shifted(value: &BigRational, power: i64) -> (BigInt, Ordering) {
     let size = BigInt::from(10).pow(power.unsigned_abs() as u32);
     let (top, bottom) = match power {
@@ -120,12 +120,12 @@ pub fn grouped(number: &str) -> String {
     text + tail
 }
 
-/// A point as its value, a wider interval as `[low, high]`, in at most ten significant digits.
+/// A point as its value, a wider interval as `[low, high]`, with at most ten significant digits.
 impl std::fmt::Display for Interval {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = |end: &BigRational| grouped(&format_significant(end, INTERVAL_DIGITS));
         let (low, high) = (text(self.low()), text(self.high()));
-        // Ends that differ beyond the printed digits, as those of exp do, are one number to a reader.
+        // Ends that differ only beyond the printed digits, such as those of exp, are shown as one number.
         if low == high { f.write_str(&low) } else { write!(f, "[{low}, {high}]") }
     }
 }
@@ -196,7 +196,7 @@ mod tests {
         fn any_fraction_lies_within_its_print(n in any::<i64>(), d in 1..i64::MAX, digits in 1usize..18) {
             let value = BigRational::new(n.into(), d.into());
             let printed = Printed::parse(&format_significant(&value, digits)).unwrap();
-            // Trailing zeros are cut, so the print may look coarser than it is, never finer.
+            // Trailing zeros are removed, so the printed number may look coarser than it is, never finer.
             prop_assert!(printed.interval().contains(&value));
         }
     }

@@ -1,7 +1,7 @@
-//! SHA-256 digests and RFC 8785 text, the two things that make bytes comparable.
+//! SHA-256 digests and canonical JSON (RFC 8785), which make bytes comparable.
 //!
-//! Owns the [`Digest`] type, the hashing of streams, and the writing of canonical JSON. Which
-//! bytes are hashed, and what a wrong digest means, is left to the modules above.
+//! Owns the [`Digest`] type, the hashing of streams, and the canonical JSON writer. Other modules decide which bytes are
+//! hashed and what a wrong digest means.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ mod stream;
 
 pub use stream::{Stream, hash_stream, hash_streams};
 
-/// Every integer up to this one is the same in every reader of JSON.
+/// All integers up to this one are exact in every JSON reader.
 pub const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
-/// From here on canonical JSON writes an exponent, so a number no longer looks like an integer.
+/// From this value on, canonical JSON has an exponent, so a number no longer looks like an integer.
 const EXPONENT_FROM: f64 = 1e21;
 
 /// A SHA-256 digest.
@@ -42,12 +42,12 @@ impl Digest {
         (wrong < 0x10).then_some(Self(bytes))
     }
 
-    /// Parses the form with its algorithm, `sha256:` and 64 digits.
+    /// Parses the form with a prefix, `sha256:` and 64 digits.
     pub fn parse_prefixed(text: &str) -> Option<Self> {
         Self::parse_hex(text.strip_prefix("sha256:")?)
     }
 
-    /// The form with its algorithm, `sha256:` and 64 digits.
+    /// The form with a prefix, `sha256:` and 64 digits.
     pub fn prefixed(&self) -> String {
         format!("sha256:{self}")
     }
@@ -57,18 +57,18 @@ impl Digest {
         &self.0
     }
 
-    /// The digest that these bytes are.
+    /// The digest with these bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The first four bytes as a number, the first one highest.
+    /// The first four bytes as a big-endian number.
     pub fn head(&self) -> u32 {
         self.0.first_chunk().map_or(0, |head| u32::from_be_bytes(*head))
     }
 }
 
-/// The value of a digit, 16 or more for what is none. It has no branches: a bundle has many digits.
+/// The value of a hexadecimal digit, 16 or more for other bytes. It has no branches, because a bundle has many digits.
 fn nibble(digit: u8) -> u8 {
     let (decimal, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
     if decimal < 10 {
@@ -86,7 +86,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// A digest in the making.
+/// An incremental hasher.
 #[derive(Default)]
 pub struct Hasher(Sha256);
 
@@ -102,12 +102,12 @@ impl Hasher {
     }
 }
 
-/// Why a value has no canonical text.
+/// The reason why a value has no canonical form.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NotCanonical {
     /// The canonical text would be an integer that readers round differently.
     InexactInteger(String),
-    /// The canonical writer refused.
+    /// The canonical writer rejected the value.
     Unwritable(String),
 }
 
@@ -125,7 +125,7 @@ impl std::fmt::Display for NotCanonical {
 
 impl std::error::Error for NotCanonical {}
 
-/// A value in which each float that canonical JSON would write as an integer that readers round is a text.
+/// Replaces floats that canonical JSON would write as inexact integers by strings.
 pub fn exact(value: Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
@@ -142,14 +142,14 @@ pub fn exact(value: Value) -> Value {
     }
 }
 
-/// The RFC 8785 text of `value`, without a line feed.
+/// The canonical text (RFC 8785) of `value`, without a line feed.
 pub fn canonical(value: &Value) -> Result<String, NotCanonical> {
     exact_numbers(value)?;
     serde_json_canonicalizer::to_string(value)
         .map_err(|error| NotCanonical::Unwritable(error.to_string()))
 }
 
-/// The canonicalizer rounds 2^53 + 1 to its even neighbour without a word, so such numbers stop here.
+/// The canonicalizer rounds 2^53 + 1 silently to its even neighbor, so such numbers are rejected here.
 fn exact_numbers(value: &Value) -> Result<(), NotCanonical> {
     match value {
         Value::Number(number) => {

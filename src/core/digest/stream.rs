@@ -1,4 +1,4 @@
-//! Streams are hashed in reads of one size: alone, two side by side, or with one more thread.
+//! Hashing of streams in reads of one size: one stream alone, two in parallel, or with one more thread.
 
 use std::io;
 use std::ops::Range;
@@ -8,30 +8,30 @@ use std::thread;
 use super::{Digest, Hasher};
 use crate::sha256::update_both;
 
-/// The most bytes that one read asks for, whatever the size of the file.
+/// The size of one read, whatever the size of the file.
 const READ_SIZE: usize = 128 << 10;
-/// How many buffers go round between two threads that share a stream.
+/// The number of buffers shared by two threads.
 const BUFFERS: usize = 4;
-/// Buffers begin where a page does: copies from the system's cache are slower anywhere else.
+/// Buffers start at a page boundary, because copies from the page cache are slower elsewhere.
 const PAGE: usize = 4096;
 
-/// Bytes that pass by once: they are read in pieces, and each is hashed and looked at.
+/// A byte stream that is read once, in pieces that are both hashed and inspected.
 pub trait Stream {
-    /// Why the stream is not read to its end.
+    /// The reason why a stream is not read to its end.
     type Error: From<io::Error>;
 
-    /// About how many bytes it has.
+    /// Its approximate length in bytes.
     fn length(&self) -> u64;
 
-    /// Reads the next bytes into `room`, none at the end.
+    /// Reads the next bytes into `room`; returns 0 at the end.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Looks at what was read, or stops.
+    /// Inspects the bytes that were read, or stops.
     fn look(&mut self, piece: &[u8]) -> Result<(), Self::Error>;
 }
 
-/// Hashes a stream; answers the digest and the length. As soon as `helper` has a thread to lend, that one
-/// hashes while this one reads and looks.
+/// Hashes a stream and returns its digest and length. As soon as `helper` provides a thread, that thread hashes while this
+/// one reads and inspects.
 pub fn hash_stream<S: Stream, H>(
     stream: &mut S,
     helper: impl Fn() -> Option<H>,
@@ -39,7 +39,7 @@ pub fn hash_stream<S: Stream, H>(
     Lane::of(stream).finish(helper)
 }
 
-/// Hashes streams as [`hash_stream`] does each, but two at a time, which takes less time than one after the other.
+/// Hashes each stream like [`hash_stream`], but two at a time, which is faster than one after the other.
 pub fn hash_streams<S: Stream, H>(
     streams: &mut [S],
     helper: impl Fn() -> Option<H>,
@@ -54,7 +54,7 @@ pub fn hash_streams<S: Stream, H>(
     hashed
 }
 
-/// Hashes two streams side by side.
+/// Hashes two streams in parallel.
 fn hash_both<S: Stream, H>(
     streams: [&mut S; 2],
     helper: impl Fn() -> Option<H>,
@@ -77,7 +77,7 @@ struct Lane<'s, S: Stream> {
     buffer: Buffer,
     hasher: Hasher,
     read: u64,
-    /// That it has ended, and whether too early.
+    /// Whether it has ended, and whether too early.
     ended: Option<Result<(), S::Error>>,
 }
 
@@ -97,14 +97,14 @@ impl<'s, S: Stream> Lane<'s, S> {
         }
     }
 
-    /// Looks at the piece, where there is one.
+    /// Inspects the piece, if there is one.
     fn look(&mut self) {
         if self.ended.is_none() {
             self.ended = self.stream.look(self.buffer.filled()).err().map(Err);
         }
     }
 
-    /// Whether enough is left that another thread is worth its while.
+    /// Whether the rest is long enough for a second thread.
     fn is_long(&self) -> bool {
         self.stream.length().saturating_sub(self.read) > (BUFFERS * READ_SIZE) as u64
     }
@@ -128,14 +128,14 @@ impl<'s, S: Stream> Lane<'s, S> {
         ended.map(|()| (self.hasher.finish(), self.read))
     }
 
-    /// Hashes the rest in one more thread, a few buffers behind the reading and looking of this one.
+    /// Hashes the rest in a second thread, a few buffers behind the reading thread.
     fn finish_beside(&mut self) -> Result<(), S::Error> {
         let (stream, hasher) = (&mut *self.stream, &mut self.hasher);
         thread::scope(|scope| {
             let (full, arriving) = sync_channel::<Buffer>(BUFFERS);
             let (empty, returned) = channel();
             for _ in 0..BUFFERS {
-                // The other end is held here.
+                // The receiving end is open here.
                 let _ = empty.send(Buffer::new(READ_SIZE));
             }
             scope.spawn(move || {
@@ -145,7 +145,7 @@ impl<'s, S: Stream> Lane<'s, S> {
                     let _ = empty.send(buffer);
                 }
             });
-            // Whoever stops early drops `full`, which ends the other thread.
+            // Stopping early drops `full`, which ends the other thread.
             for mut buffer in returned {
                 if !buffer.fill(stream)? {
                     break;
@@ -175,7 +175,7 @@ impl Buffer {
         Self { bytes, room: start..start + size, filled: 0 }
     }
 
-    /// Reads once; answers whether there was something left. Nothing is held after a failure.
+    /// Reads once; returns whether anything was left. After a failure, the buffer is empty.
     fn fill(&mut self, stream: &mut impl Stream) -> io::Result<bool> {
         self.filled = 0;
         let room = self.bytes.get_mut(self.room.clone()).unwrap_or_default();
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Bytes that are read a few at a time, and looked at until one piece is refused.
+    /// Bytes that are read a few at a time, and inspected until one piece is rejected.
     struct Bytes<'b> {
         rest: &'b [u8],
         said: u64,
@@ -240,7 +240,7 @@ mod tests {
         (0..length).map(|at| (at % 251) as u8).collect()
     }
 
-    /// What lends a thread when it is asked for the time `from`.
+    /// A helper that provides a thread from the call number `from` on.
     fn helper(from: Option<usize>) -> impl Fn() -> Option<()> {
         let asked = Cell::new(0);
         move || (asked.replace(asked.get() + 1) == from?).then_some(())

@@ -1,4 +1,4 @@
-//! A disk of which one step fails, for tests. Nothing is really synced, so that many disks can be tried.
+//! A disk on which one step fails, for tests. Nothing is really synced, so many runs are fast.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,27 +8,26 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::{Disk, HeldPath, LocalDisk, beneath};
 
-/// How a step fails.
+/// The way in which a step fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFault {
-    /// Nothing of it happens.
+    /// It has no effect.
     Before,
-    /// It happens, and is said to have failed.
+    /// It succeeds but reports a failure.
     After,
     /// Half of the bytes are written.
     Half,
-    /// As [`DiskFault::Half`], and nothing of any later step happens: the machine stands still.
+    /// Like [`DiskFault::Half`], and no later step has any effect: the machine has crashed.
     Dead,
-    /// As [`DiskFault::Half`], and later steps that need room fail as well: the disk is full.
+    /// Like [`DiskFault::Half`], and later steps that need space fail as well: the disk is full.
     Full,
 }
 
 impl DiskFault {
-    /// Every way to fail.
+    /// All ways of failing.
     pub const ALL: [Self; 5] = [Self::Before, Self::After, Self::Half, Self::Dead, Self::Full];
 
-    /// Whether it is one of its own at a step that writes, or does not: what is done by half where there
-    /// are no halves is not done at all.
+    /// Whether this fault is distinct at a step that writes, or does not: a step without data cannot be done by half.
     pub fn suits(self, writes: bool) -> bool {
         match self {
             Self::Before | Self::After | Self::Dead => true,
@@ -47,7 +46,7 @@ pub struct FaultyDisk {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Of each step, whether it needs room.
+    /// Whether each step needs space.
     steps: Vec<bool>,
     flushed: BTreeMap<PathBuf, Vec<u8>>,
 }
@@ -63,12 +62,12 @@ impl FaultyDisk {
         Self::new(usize::MAX, DiskFault::Before)
     }
 
-    /// The steps that were made; of each, whether it writes.
+    /// The steps so far, and whether each one writes.
     pub fn steps(&self) -> Vec<bool> {
         self.seen().steps.clone()
     }
 
-    /// The bytes that were added to files and acknowledged.
+    /// The acknowledged bytes that were appended to files.
     pub fn flushed(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         self.seen().flushed.clone()
     }
@@ -77,7 +76,7 @@ impl FaultyDisk {
         self.seen.lock().unwrap()
     }
 
-    /// Makes a step, for which room is needed where it writes a `half`.
+    /// Performs a step, which needs space if it writes a `half`.
     fn step(
         &self,
         half: Option<&dyn Fn() -> io::Result<()>>,
@@ -112,7 +111,7 @@ fn half(bytes: &[u8]) -> &[u8] {
 }
 
 impl Disk for FaultyDisk {
-    /// By its own name, by which these steps are known.
+    /// The plain path, which identifies these steps.
     fn hold(&self, root: &Path, path: &Path) -> io::Result<HeldPath> {
         beneath(root, path).map(|()| HeldPath::plain(path))
     }

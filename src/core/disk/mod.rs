@@ -1,10 +1,9 @@
-//! The one way in which evidence gets onto the disk: a few steps, each of which may fail or be the last.
+//! The only way in which evidence is written to disk: a few steps, each of which may fail or be the last.
 //!
-//! Bundles, the records and states of runs, imports and lock files are written through [`Disk`] and in
-//! no other way, so that tests can let every step fail in turn. Whatever is written beneath a folder that
-//! somebody names goes through [`HeldPath`], but for private temporary folders and the file that
-//! `GITHUB_STEP_SUMMARY` names. Owns what makes bytes durable: a file is durable once it was synced, and its
-//! name once the folder was that holds it. Reading is left to those who read.
+//! Bundles, records and states of runs, imports and lock files are written only through [`Disk`], so tests can make every
+//! step fail in turn. Everything beneath a folder that a user names is written through [`HeldPath`], except private
+//! temporary folders and the file in `GITHUB_STEP_SUMMARY`. Owns durability: a file is durable once it was synced, and its
+//! name once its folder was synced. Reading is left to other modules.
 
 use std::collections::hash_map::RandomState;
 use std::fmt::Debug;
@@ -26,7 +25,7 @@ mod power;
 #[cfg(any(test, feature = "trial"))]
 pub mod trial;
 
-/// The ending of files that are being written.
+/// The extension of partially written files.
 pub const PARTIAL: &str = ".partial";
 
 /// The steps that change a disk.
@@ -35,32 +34,32 @@ pub trait Disk: Debug + Sync {
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         fs::create_dir(path)
     }
-    /// Writes a new file that has these bytes alone. What has the name goes, a link and not what it leads to; who is
-    /// faster than that with a link of their own stops the writing.
+    /// Writes a new file with exactly these bytes. An existing entry with this name is removed (a link itself, not its
+    /// target); if somebody else creates a link in the meantime, the write fails.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(bytes),
         }
     }
-    /// Adds bytes at the end of a file, which is made where it is absent; a link is not followed.
+    /// Appends bytes to a file, which is created if absent; a link is not followed.
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         unlinked(fs::OpenOptions::new().create(true).append(true)).open(path)?.write_all(bytes)
     }
-    /// Cuts what follows the first `length` bytes of a file; a link is not followed.
+    /// Truncates a file to `length` bytes; a link is not followed.
     fn cut(&self, path: &Path, length: u64) -> io::Result<()> {
         unlinked(fs::OpenOptions::new().write(true)).open(path)?.set_len(length)
     }
-    /// Makes the bytes of a file durable, or the names in a folder.
+    /// Makes the bytes of a file, or the names in a folder, durable.
     fn sync(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
     }
-    /// Gives a file or a folder another name.
+    /// Renames a file or a folder.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }
-    /// Gives a file a name that nothing has: where something has it, nothing is changed, and the error says so. File systems
-    /// that cannot rename in this way, as NFS, take a second name for the file and then the first away.
+    /// Renames a file to a new name; if the name exists, nothing changes and the error reports it. On file systems without
+    /// this operation, such as NFS, a hard link is created and the first name is removed.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
@@ -79,19 +78,19 @@ pub trait Disk: Debug + Sync {
         fs::remove_dir(path)
     }
 
-    /// The path by which something beneath `root` is written; see [`HeldPath::beneath`].
+    /// The path through which something beneath `root` is written; see [`HeldPath::beneath`].
     fn hold(&self, root: &Path, path: &Path) -> io::Result<HeldPath> {
         HeldPath::beneath(root, path)
     }
 
-    /// Makes a folder beneath `root` and those above it, so that their names are durable.
+    /// Creates a folder beneath `root` and its parents, with durable names.
     fn make_folders(&self, root: &Path, path: &Path) -> io::Result<()> {
         beneath(root, path)?;
         let is_missing = |above: &&Path| !above.as_os_str().is_empty() && !above.is_dir();
         let missing: Vec<_> = path.ancestors().take_while(is_missing).collect();
         for folder in missing.into_iter().rev() {
             match self.make_folder(&self.hold(root, folder)?) {
-                // Somebody else was faster.
+                // Somebody else created it first.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
                 made => made?,
             }
@@ -100,21 +99,21 @@ pub trait Disk: Debug + Sync {
         Ok(())
     }
 
-    /// Writes a file under another name, makes its bytes durable, and only then gives it its own: it has
-    /// all of `bytes` or is as it was. Its name is durable when its folder is synced.
+    /// Writes a file under a different name, makes its bytes durable, and only then renames it: the file has all of `bytes`
+    /// or is unchanged. The name becomes durable when the folder is synced.
     fn replace(&self, path: &Path, partial: &Path, bytes: &[u8]) -> io::Result<()> {
         let written = self
             .write(partial, bytes)
             .and_then(|()| self.sync(partial))
             .and_then(|()| self.rename(partial, path));
         if written.is_err() {
-            // Half of a file is of no use to anybody.
+            // Half of a file is useless.
             let _ = self.remove(partial);
         }
         written
     }
 
-    /// Removes a folder with all that is in it.
+    /// Removes a folder with all of its contents.
     fn remove_tree(&self, path: &Path) -> io::Result<()> {
         for entry in fs::read_dir(path)? {
             let entry = entry?;
@@ -128,27 +127,26 @@ pub trait Disk: Debug + Sync {
     }
 }
 
-/// The disk as it is.
+/// The real disk.
 #[derive(Debug)]
 pub struct LocalDisk;
 
 impl Disk for LocalDisk {}
 
-/// The same options, by which a name that is a link cannot be opened, and nobody waits for the reader of a pipe.
+/// The same options, but without following a link at the last name and without waiting for the reader of a pipe.
 pub fn unlinked(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
 }
 
-/// Refuses a path on which a link stands beneath `root`, where a write would leave it. Whoever names a folder means that folder, and
-/// not what something in it leads to. The empty root is the folder that the program runs in; an absolute path, which is not
-/// beneath that, is meant as it is but for its last name.
+/// Rejects a path with a link beneath `root`, through which a write would leave the folder that the user named. The empty
+/// root is the working directory; of an absolute path, which is not beneath it, only the last name is checked.
 pub fn beneath(root: &Path, path: &Path) -> io::Result<()> {
     let (mut way, below) = base_and_below(root, path);
     for part in below {
         way.push(part);
         if way.is_symlink() {
             let link = format!(
-                "a link at `{}`, which is not followed; name the folder that it leads to",
+                "`{}` is a symbolic link, which is not followed; use the folder that it leads to",
                 way.display()
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, link));
@@ -157,13 +155,13 @@ pub fn beneath(root: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The root beneath which a path is written that a caller names: of a relative one the folder that the program runs in, of an
-/// absolute one the folder that holds it.
+/// The root for a path from the command line: the working directory for a relative path, the containing folder for an
+/// absolute one.
 pub fn root_of(path: &Path) -> PathBuf {
     if path.is_relative() { PathBuf::new() } else { folder_of(path) }
 }
 
-/// Writes a file that was not there before, whole or not at all, for those to read whom `mode` names.
+/// Writes a new file, completely or not at all, with the permissions in `mode`.
 pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let held = HeldPath::beneath(Path::new(""), path)?;
     let mut options = fs::OpenOptions::new();
@@ -173,7 +171,7 @@ pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     })
 }
 
-/// What of a path is meant as it is, and what is looked at below that.
+/// The trusted part of a path, and the part below it that is checked.
 fn base_and_below<'a>(root: &Path, path: &'a Path) -> (PathBuf, &'a Path) {
     match path.strip_prefix(root) {
         Ok(below) if below.is_relative() => (root.to_owned(), below),
@@ -181,7 +179,7 @@ fn base_and_below<'a>(root: &Path, path: &'a Path) -> (PathBuf, &'a Path) {
     }
 }
 
-/// A path whose folder is held open: a link that somebody plants on the way afterwards does not lead a write elsewhere.
+/// A path with an open handle of its folder, so a link planted later cannot redirect a write.
 #[derive(Debug)]
 pub struct HeldPath {
     path: PathBuf,
@@ -189,8 +187,8 @@ pub struct HeldPath {
 }
 
 impl HeldPath {
-    /// Holds the folder of `path`, and refuses what [`beneath`] does. Systems without `openat2` or `/proc` (macOS, Linux before
-    /// 5.6, some sandboxes) look at the names before the write, and nothing more.
+    /// Opens the folder of `path`, and rejects the same paths as [`beneath`]. Systems without `openat2` or `/proc` (macOS,
+    /// Linux before 5.6, some sandboxes) only check the names before the write.
     pub fn beneath(root: &Path, path: &Path) -> io::Result<Self> {
         beneath(root, path)?;
         let held = hold_folder(root, path)?.zip(path.file_name());
@@ -219,7 +217,7 @@ impl Deref for HeldPath {
 #[cfg(target_os = "linux")]
 fn hold_folder(root: &Path, path: &Path) -> io::Result<Option<OwnedFd>> {
     use rustix::fs::{Mode, ResolveFlags, openat, openat2};
-    // A root that is made is held as whoever names it means it.
+    // A root that is created is trusted, like a root that exists.
     let root = if path == root { &folder_of(path) } else { root };
     let (base, below) = base_and_below(root, path);
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -236,7 +234,7 @@ fn hold_folder(_: &Path, _: &Path) -> io::Result<Option<OwnedFd>> {
     Ok(None)
 }
 
-/// The folder that holds the name of a path.
+/// The folder that contains a path.
 pub fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(above) if above.as_os_str().is_empty() => PathBuf::from("."),
@@ -245,13 +243,13 @@ pub fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// A temporary path beside `path`, with 128 random bits in its name, so that no other process or host picks the same one.
+/// A temporary path next to `path` with 128 random bits in its name, so no other process or host picks the same one.
 pub fn drawn_beside(path: &Path) -> PathBuf {
     let draw = || RandomState::new().build_hasher().finish();
     folder_of(path).join(format!(".{:016x}{:016x}{PARTIAL}", draw(), draw()))
 }
 
-/// The name under which the bytes of a file are written before it gets its own, in a folder that has one writer.
+/// The temporary name of a file while it is written, in a folder with a single writer.
 pub fn partial_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(PARTIAL);
@@ -280,7 +278,7 @@ mod tests {
             assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
         }
         assert!(HeldPath::beneath(&root, &path).is_err());
-        // The root is who names it, a link as well.
+        // The root is trusted, even if it is a link.
         symlink(root.join("moved"), temporary.path().join("link")).unwrap();
         let through = temporary.path().join("link/second.lock");
         HeldPath::beneath(&temporary.path().join("link"), &through).unwrap();

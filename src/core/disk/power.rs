@@ -1,5 +1,5 @@
-//! A disk in a machine that loses its power, for tests. It remembers what is durable: bytes and names
-//! that were synced. Of the rest any part may be lost, in any order.
+//! A disk in a machine that loses power, for tests. It keeps track of what is durable: synced bytes and names. Anything
+//! else may be lost, in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use super::{Disk, HeldPath, LocalDisk, beneath, folder_of};
 
-/// A disk that works for some steps; then the power is gone.
+/// A disk that works for some steps before the power fails.
 #[derive(Debug)]
 pub struct PowerDisk {
     root: PathBuf,
@@ -21,11 +21,11 @@ pub struct PowerDisk {
 struct State {
     steps_left: usize,
     nodes: Vec<Inode>,
-    /// Changes of names that were not synced, in their order.
+    /// Unsynced changes of names, in order.
     changes: Vec<Change>,
 }
 
-/// A file or a folder, as it is and as it would be found without power.
+/// A file or a folder, with its current and its durable contents.
 #[derive(Debug)]
 enum Inode {
     File { now: Vec<u8>, durable: Vec<u8> },
@@ -34,11 +34,11 @@ enum Inode {
 
 type Names = BTreeMap<OsString, usize>;
 
-/// Names that change in one step, in one folder or in two: what each stands for afterwards.
+/// Names that change in one step, in one or two folders, with their new targets.
 #[derive(Debug, Clone)]
 struct Change(Vec<(usize, OsString, Option<usize>)>);
 
-/// The numbers that decide what is lost.
+/// The random numbers that decide what is lost.
 #[derive(Debug)]
 pub struct Dice(pub u64);
 
@@ -53,7 +53,7 @@ impl Dice {
 }
 
 impl PowerDisk {
-    /// The disk that holds the folder `root`, all of which is durable; it works for `steps`.
+    /// The disk with the folder `root`, all of which is durable; it works for `steps`.
     pub fn new(root: &Path, steps: usize) -> Self {
         let mut nodes = Vec::new();
         read(root, &mut nodes);
@@ -61,7 +61,7 @@ impl PowerDisk {
         Self { root: root.to_owned(), state: Mutex::new(state) }
     }
 
-    /// Takes the power away: what was not durable is lost as the dice fall, and the folder shows the rest.
+    /// Cuts the power: the dice decide what is lost of the parts that are not durable, and the folder shows the rest.
     pub fn fall(self, dice: &mut Dice) {
         let State { mut nodes, changes, .. } = self.state.into_inner().unwrap();
         let (way, kept) = (dice.throw(4), dice.throw(changes.len() + 1));
@@ -93,7 +93,7 @@ impl PowerDisk {
         Ok(())
     }
 
-    /// The folder that holds the name of a path, and the name.
+    /// The containing folder of a path, and the name.
     fn name(&self, state: &State, path: &Path) -> (usize, OsString) {
         (self.node(state, &folder_of(path)).unwrap(), path.file_name().unwrap().to_owned())
     }
@@ -125,7 +125,7 @@ impl PowerDisk {
         self.change(state, vec![(from, None), (to, node)]);
     }
 
-    /// The file at a path, made where it is absent.
+    /// The file at a path, created if absent.
     fn file<'a>(&self, state: &'a mut State, path: &Path) -> &'a mut Vec<u8> {
         let node = self.node(state, path).unwrap_or_else(|| {
             state.nodes.push(Inode::File { now: Vec::new(), durable: Vec::new() });
@@ -155,7 +155,7 @@ fn set(names: &mut Names, name: &OsString, node: Option<usize>) {
     };
 }
 
-/// Reads what is at a path into nodes, of which the first is it.
+/// Reads a path into nodes; the first one is the path itself.
 fn read(path: &Path, nodes: &mut Vec<Inode>) -> usize {
     let own = nodes.len();
     if path.is_file() {
@@ -173,7 +173,7 @@ fn read(path: &Path, nodes: &mut Vec<Inode>) -> usize {
     own
 }
 
-/// Writes what is durable to a path, and of bytes that are not as many as the dice say.
+/// Writes the durable contents to a path; the dice decide how many of the other bytes are there.
 fn show(nodes: &[Inode], own: usize, path: &Path, dice: &mut Dice) {
     match &nodes[own] {
         Inode::Folder { durable, .. } => {
@@ -186,8 +186,7 @@ fn show(nodes: &[Inode], own: usize, path: &Path, dice: &mut Dice) {
     }
 }
 
-/// The bytes that a file may be found with: those of one time or the other, those that came later in
-/// part, or with zeros for a part of them.
+/// The possible bytes of a file: the old or the new ones, or a part of the new ones, partly replaced by zeros.
 fn found(now: &[u8], durable: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = if dice.throw(4) == 0 { durable.to_vec() } else { now.to_vec() };
     let same = std::iter::zip(now, durable).take_while(|(a, b)| a == b).count();
@@ -207,7 +206,7 @@ fn found(now: &[u8], durable: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 impl Disk for PowerDisk {
-    /// By its own name, by which these steps are known.
+    /// The plain path, which identifies these steps.
     fn hold(&self, root: &Path, path: &Path) -> io::Result<HeldPath> {
         beneath(root, path).map(|()| HeldPath::plain(path))
     }
@@ -239,14 +238,14 @@ impl Disk for PowerDisk {
         self.step(
             || fs::metadata(path).map(drop),
             |state| {
-                // What lies outside is not ours to lose.
+                // Paths outside are not affected.
                 let inside = path.starts_with(&self.root);
                 let Some(node) = inside.then(|| self.node(state, path)).flatten() else { return };
                 if let Inode::File { now, durable } = &mut state.nodes[node] {
                     durable.clone_from(now);
                     return;
                 }
-                // Names that change in one step become durable in one, and so do the folders of both.
+                // Names that change in one step become durable together, and so do the folders of both.
                 let mut folders = BTreeSet::from([node]);
                 let touches = |folders: &BTreeSet<usize>, change: &Change| {
                     change.0.iter().any(|(folder, ..)| folders.contains(folder))

@@ -1,4 +1,4 @@
-//! Trials of whatever writes: each of its steps fails in every way, and the power goes at any of them.
+//! Tests of writers: each step fails in every way, and the power fails at any step.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,22 +12,22 @@ use super::power::{Dice, PowerDisk};
 /// The names and bytes of files.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// Something that writes, and what must hold wherever it is stopped.
+/// A writer, and the invariants wherever it is interrupted.
 pub struct Trial<'a> {
-    /// How steps fail.
+    /// The faults to try.
     pub faults: &'a [DiskFault],
-    /// Puts into an empty folder what has to be there.
+    /// Prepares an empty folder.
     pub prepare: &'a dyn Fn(&Path),
-    /// Works in the folder, from wherever it was stopped before.
+    /// Works in the folder, continuing after any interruption.
     pub work: &'a dyn Fn(&dyn Disk, &Path) -> Result<(), String>,
-    /// Panics where the folder shows what must never be seen.
+    /// Panics if the folder is in a forbidden state.
     pub check: &'a dyn Fn(&Path),
-    /// What is the same in the end, however often the work was stopped.
+    /// The final contents, which must not depend on interruptions.
     pub outcome: &'a dyn Fn(&Path) -> Files,
 }
 
 impl Trial<'_> {
-    /// Does the work undisturbed; answers the disk that saw it, and what came out.
+    /// Does the work without faults; returns the disk and the outcome.
     fn undisturbed(&self) -> (FaultyDisk, Files) {
         let temporary = folder();
         let disk = FaultyDisk::sound();
@@ -37,7 +37,7 @@ impl Trial<'_> {
         (disk, (self.outcome)(temporary.path()))
     }
 
-    /// Lets each step fail in every way, and goes on with the work on a sound disk. Answers the trials.
+    /// Makes each step fail in every way, and finishes the work on a sound disk. Returns the number of trials.
     pub fn faults(&self) -> usize {
         let (disk, whole) = self.undisturbed();
         let mut trials = 0;
@@ -64,8 +64,7 @@ impl Trial<'_> {
         trials
     }
 
-    /// Takes the power away again and again until the work is done, once for each seed; what was not
-    /// durable is lost. Answers how often that was.
+    /// Cuts the power again and again until the work is done, once for each seed. Returns the number of power failures.
     pub fn power(&self, seeds: u64) -> usize {
         let (disk, whole) = self.undisturbed();
         let steps = disk.steps().len();
@@ -83,7 +82,7 @@ impl Trial<'_> {
                 falls += 1;
                 (self.check)(&root);
                 if worked.is_ok() {
-                    // What is said to be done is durable.
+                    // Acknowledged work is durable.
                     assert!((self.outcome)(&root) == whole, "seed {seed}, fall {falls}");
                     break;
                 }
@@ -94,12 +93,12 @@ impl Trial<'_> {
     }
 }
 
-/// An empty folder, in memory where the system has one there: nothing here is really synced.
+/// An empty folder, in memory if the system supports it, because nothing here is really synced.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// The names and bytes of all files below a folder; of a folder that is empty the name alone.
+/// The names and bytes of all files below a folder; only the name for an empty folder.
 pub fn tree(folder: &Path) -> Files {
     fn collect(folder: &Path, below: &str, into: &mut Files) {
         let before = into.len();

@@ -1,29 +1,29 @@
-//! What a message is made of: a code with its help, a location, and the error that joins them.
+//! The parts of a message: a code with its help, a location, and the error that joins them.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// The most characters of one part of a message: what it quotes may be a whole file.
+/// The maximum length of one part of a message, in characters: a quoted part may be a whole file.
 const PART_CAP: usize = 1_000;
 
 /// The codes that this program has, by their ids.
 static KNOWN: OnceLock<HashMap<&'static str, &'static Code>> = OnceLock::new();
 
-/// A kind of finding or failure, released once and never reused.
+/// A kind of finding or failure. Ids are never reused once released.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
     /// `family::what-is-wrong`.
     pub id: &'static str,
-    /// One sentence for people.
+    /// One sentence that describes the problem.
     pub meaning: &'static str,
-    /// What a person can do about it.
+    /// The action that solves the problem.
     pub help: &'static str,
 }
 
 impl Code {
-    /// A refusal with this code.
+    /// An error with this code.
     pub fn at(
         &'static self,
         mut place: Location,
@@ -42,19 +42,18 @@ impl Code {
 }
 
 impl Code {
-    /// Says which codes there are, so that a finding that was written down is read with its own. The first list counts: it is
-    /// the program's.
+    /// Registers codes, so that serialized findings can be read back. The first call wins: it is the program's.
     pub fn learn(codes: impl IntoIterator<Item = &'static Self>) {
         KNOWN.get_or_init(|| codes.into_iter().map(|code| (code.id, code)).collect());
     }
 
-    /// The code with this id, among those that were learned.
+    /// The registered code with this id.
     pub fn known(id: &str) -> Option<&'static Self> {
         KNOWN.get()?.get(id).copied()
     }
 }
 
-/// A part of a message at a length that somebody reads.
+/// Truncates a part of a message to a readable length.
 fn cut(mut part: String) -> String {
     if let Some((end, _)) = part.char_indices().nth(PART_CAP) {
         part.truncate(end);
@@ -76,22 +75,22 @@ macro_rules! codes {
 }
 pub use crate::codes;
 
-/// Where something stands: a file, and inside it a pointer, a line and a column.
+/// A place: a file, and a pointer, line and column in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Location {
     /// The file, relative to the root of the project.
     pub file: String,
-    /// The JSON pointer, empty where there is none.
+    /// The JSON pointer, empty if there is none.
     pub pointer: String,
-    /// Line from 1, or 0 where only the file is known.
+    /// Line from 1, or 0 if only the file is known.
     pub line: usize,
     /// Column in characters from 1, or 0.
     pub column: usize,
-    /// How many characters are meant.
+    /// The number of characters at this place.
     pub length: usize,
-    /// The text of the line; of a long line, what stands around the place.
+    /// The text of the line, or the part of a long line around the place.
     pub excerpt: String,
-    /// How many characters of the line stand before the excerpt.
+    /// The number of characters of the line before the excerpt.
     pub skipped: usize,
 }
 
@@ -108,7 +107,8 @@ impl Location {
     }
 }
 
-/// As reports for programs have it, without what only drawings need: [`crate::kept`] keeps all of it. Written out: derived, it would make each user of this crate build a parser of Rust.
+/// The form in reports for programs, without the parts that only excerpts need; [`crate::kept`] keeps everything. Written
+/// by hand, because a derive would make each user of this crate build a parser for Rust.
 impl Serialize for Location {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut location = serializer.serialize_struct("Location", 4)?;
@@ -133,7 +133,7 @@ impl std::fmt::Display for Location {
     }
 }
 
-/// An input that cannot be used: what was expected, what was found, where, and what helps.
+/// An input that cannot be used: expected, found, place and help.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error(Box<Details>);
 
@@ -142,13 +142,13 @@ pub struct Error(Box<Details>);
 pub struct Details {
     /// The kind of failure.
     pub code: &'static Code,
-    /// Where.
+    /// The place of the failure.
     pub place: Location,
-    /// What would have been accepted.
+    /// The accepted values.
     pub expected: String,
-    /// What stands there.
+    /// The value at this place.
     pub found: String,
-    /// What a person can do about it.
+    /// The action that solves the problem.
     pub help: String,
 }
 
@@ -164,7 +164,7 @@ impl Error {
         self
     }
 
-    /// The same refusal at another place.
+    /// The same error at a different place.
     pub fn moved(mut self, place: Location) -> Self {
         self.0.place = place;
         self

@@ -1,4 +1,4 @@
-//! CSV (RFC 4180) into the shared tree: a list of rows, each keyed by the header, every cell a string.
+//! Parses CSV (RFC 4180) into the shared tree: a list of rows, each keyed by the header, with strings as cells.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::{
     DUPLICATE_KEY, Error, Kind, Member, SYNTAX, Source, TOO_MANY_VALUES, VALUE_CAP, Value,
 };
 
-/// Parses a whole table whose first row names the columns.
+/// Parses a whole table with a header row.
 pub fn parse(source: &Source) -> Result<Value, Error> {
     let mut reader = Reader { source, at: 0, values: 0 };
     let header = reader.row()?.unwrap_or_default();
@@ -24,7 +24,7 @@ pub fn parse(source: &Source) -> Result<Value, Error> {
         }
     }
     if header.is_empty() {
-        return Err(refuse(source, &(0..0), "a row that names the columns", "an empty file"));
+        return Err(refuse(source, &(0..0), "a header row", "an empty file"));
     }
     let mut rows = Vec::new();
     while let Some(cells) = reader.row()? {
@@ -42,7 +42,7 @@ fn refuse(source: &Source, span: &Range<usize>, expected: &str, found: &str) -> 
     SYNTAX.at(source.place(span.clone()), expected, found)
 }
 
-/// One row as a table; its span runs from the first cell to the last.
+/// One row as a table; its span goes from the first cell to the last.
 fn keyed(source: &Source, header: &[Cell], cells: Vec<Cell>) -> Result<Value, Error> {
     let start = cells.first().map_or(0, |cell| cell.span.start);
     let span = start..cells.last().map_or(start, |cell| cell.span.end);
@@ -61,7 +61,7 @@ fn keyed(source: &Source, header: &[Cell], cells: Vec<Cell>) -> Result<Value, Er
 struct Reader<'a> {
     source: &'a Source,
     at: usize,
-    /// How many cells and rows there were so far.
+    /// The number of cells and rows so far.
     values: usize,
 }
 
@@ -70,7 +70,7 @@ impl Reader<'_> {
         self.source.text().get(self.at..).unwrap_or_default()
     }
 
-    /// The next row, or nothing at the end of the text.
+    /// The next row, or none at the end of the text.
     fn row(&mut self) -> Result<Option<Vec<Cell>>, Error> {
         if self.rest().is_empty() {
             return Ok(None);
@@ -122,7 +122,7 @@ impl Reader<'_> {
         Ok(Cell { text, span })
     }
 
-    /// A cell in quotes, in which two quotes stand for one.
+    /// A quoted cell, in which two quotes represent one.
     fn quoted(&mut self) -> Result<Cell, Error> {
         let start = self.at;
         let mut text = String::new();

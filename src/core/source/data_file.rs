@@ -1,10 +1,11 @@
-//! Data that is a part of the program: TOML files of the source tree, each read once.
+//! Data files that are compiled into the program: TOML files of the source tree, each parsed once.
 
 use std::sync::OnceLock;
 
 use super::{Document, Node, Source};
 
-/// A file of the source tree. Tests of the modules that use one read all of it, so that no build ships one that cannot be read.
+/// A file of the source tree. Tests of the modules that use a file read all of it, so no build contains one that cannot be
+/// read.
 #[derive(Debug)]
 pub struct DataFile {
     name: &'static str,
@@ -18,7 +19,7 @@ impl DataFile {
         Self { name, text, document: OnceLock::new() }
     }
 
-    /// What is written in it.
+    /// Its text.
     pub fn text(&self) -> &'static str {
         self.text
     }

@@ -1,5 +1,5 @@
-//! Strict JSON in one pass: `serde_json` goes from token to token and checks the grammar, and a cursor that
-//! follows it knows the place of each value.
+//! Strict JSON in one pass: `serde_json` tokenizes and checks the grammar, and a cursor follows it to record the place of
+//! each value.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,30 +16,30 @@ use super::{
     SYNTAX, Source, TOO_DEEP, TOO_MANY_VALUES, VALUE_CAP, Value,
 };
 
-/// Every integer up to this one is the same in every reader of JSON.
+/// All integers up to this one are exact in every JSON reader.
 const EXACT_INTEGERS: u64 = 1 << 53;
-/// Up to this many keys are compared one by one, and room is made at once for as many values.
+/// Up to this many keys are compared one by one, and this many values are allocated at once.
 const FEW: usize = 32;
-/// About how many bytes an element of a long list has: a list that grows step by step is moved each time.
+/// The estimated bytes per element of a long list: a list that grows step by step is copied each time.
 const BYTES: usize = 64;
 
-/// Parses the one document that stands in `range`.
+/// Parses the one document in `range`.
 pub fn parse(source: &Source, range: Range<usize>) -> Result<Value, Error> {
     Reader::new(source).document(range)
 }
 
-/// The same of a document that may have more values than most, `cap` of them.
+/// Parses a document with at most `cap` values.
 pub fn parse_long(source: &Source, cap: usize) -> Result<Value, Error> {
     Reader { cap, ..Reader::new(source) }.document(0..source.text().len())
 }
 
-/// The same with integers of any size: they keep their digits.
+/// Parses a document with integers of any size, which keep their digits.
 pub fn parse_loose(source: &Source) -> Result<Value, Error> {
     Reader::loose(source).document(0..source.text().len())
 }
 
-/// The text of a document of Python's, which writes what is no finite number as a word: each such word becomes a string of the same
-/// length, so that nothing moves.
+/// The text of a document written by Python, which writes non-finite numbers as bare words. Each such word becomes a string
+/// of the same length, so that places stay valid.
 pub fn without_bare_words(text: String) -> String {
     const WORDS: &[(&str, &str)] =
         &[("-Infinity", "\"-Infini\""), ("Infinity", "\"Infini\""), ("NaN", "\"N\"")];
@@ -68,7 +68,7 @@ pub fn without_bare_words(text: String) -> String {
     written
 }
 
-/// Parses one document a line, as programs of others write them: lines may be empty, and the last one need not end.
+/// Parses one document per line as other programs write them: lines may be empty, and the last one may lack a line feed.
 pub fn parse_loose_lines(source: &Source) -> Result<Value, Error> {
     let text = source.text();
     let mut reader = Reader::loose(source);
@@ -83,7 +83,7 @@ pub fn parse_loose_lines(source: &Source) -> Result<Value, Error> {
     Ok(Value { kind: Kind::Array(lines), span: 0..text.len() })
 }
 
-/// Parses one document a line.
+/// Parses one document per line.
 pub fn parse_lines(source: &Source) -> Result<Value, Error> {
     let text = source.text();
     let mut reader = Reader::new(source);
@@ -104,36 +104,36 @@ pub fn parse_lines(source: &Source) -> Result<Value, Error> {
     Ok(Value { kind: Kind::Array(lines), span: 0..text.len() })
 }
 
-/// Turns the grammar's complaint about `text`, which begins at `start`, into a refusal with its place.
+/// Turns a grammar error in `text`, which starts at `start`, into an error with its place.
 fn grammar(source: &Source, start: usize, text: &str, error: &serde_json::Error) -> Error {
     let line_start = text
         .split_inclusive('\n')
         .take(error.line().saturating_sub(1))
         .map(str::len)
         .sum::<usize>();
-    // In column 0 stands the line feed before.
+    // Column 0 is the line feed before.
     let at = (start + line_start + error.column()).saturating_sub(1).min(source.text().len());
     let message = error.to_string();
     let found = message.split(" at line ").next().unwrap_or(&message).to_owned();
     SYNTAX.at(source.place(at..at + 1), "JSON", found)
 }
 
-/// Reads the documents of one source, of which all values together are bounded.
+/// Reads the documents of one source with a common limit for the number of values.
 struct Reader<'a> {
     source: &'a Source,
     /// The offset up to which the text was read.
     at: usize,
     depth: usize,
     values: usize,
-    /// The elements of the lists that are still open: a list is built when its length is known.
+    /// The elements of the lists that are still open: a list is built once its length is known.
     items: Vec<Value>,
-    /// The same for objects.
+    /// The members of the objects that are still open.
     members: Vec<Member>,
-    /// Why reading stopped, where it was not for the grammar.
+    /// The reason why reading stopped, unless it was the grammar.
     stopped: Option<Error>,
-    /// Whether integers may be beyond what a float holds.
+    /// Whether integers may exceed the exact range of a float.
     takes_large_integers: bool,
-    /// The most values.
+    /// The maximum number of values.
     cap: usize,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Goes on to the next token, which is no comma and no colon, and answers its first byte.
+    /// Advances to the next token other than a comma or colon, and returns its first byte.
     fn next(&mut self) -> Option<u8> {
         self.skip(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':'))
     }
@@ -185,14 +185,14 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Goes past the bracket that closes a list or an object, and leaves its level.
+    /// Advances past the bracket that closes a list or an object, and leaves its level.
     fn close(&mut self) {
         self.skip(|byte| byte.is_ascii_whitespace());
         self.at += 1;
         self.depth -= 1;
     }
 
-    /// Goes past the bracket that opens a list or an object.
+    /// Advances past the bracket that opens a list or an object.
     fn open<E: de::Error>(&mut self) -> Result<(), E> {
         self.at += 1;
         self.depth += 1;
@@ -213,8 +213,7 @@ impl<'a> Reader<'a> {
         self.stop(TOO_MANY_VALUES.at(place, format!("at most {cap} values"), "more"))
     }
 
-    /// The key `key`, which is the one at `index` of its object: shared with the element before in a list, whose
-    /// elements mostly have the same keys.
+    /// The key `key` at `index` of its object, shared with the previous element of a list, which mostly has the same keys.
     fn shared(&self, key: &str, index: usize) -> Arc<str> {
         let before = match self.items.last().map(|item| &item.kind) {
             Some(Kind::Object(members)) => members.get(index),
@@ -226,7 +225,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends the pass for a reason that the grammar does not know.
+    /// Stops the pass for a reason that is not in the grammar.
     fn stop<T, E: de::Error>(&mut self, error: Error) -> Result<T, E> {
         self.stopped = Some(error);
         Err(E::custom(""))
@@ -266,7 +265,7 @@ impl<'a> DeserializeSeed<'a> for &mut Reader<'a> {
     }
 }
 
-/// The number `text`, which stands in `span`.
+/// The number `text` in `span`.
 fn number<'t>(reader: &Reader<'_>, span: Range<usize>, text: &'t str) -> Result<&'t str, Error> {
     let source = reader.source;
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -309,7 +308,7 @@ impl<'a> Visitor<'a> for Text<'_, 'a> {
         Ok((text.into(), start..self.0.at))
     }
 
-    /// A string with escapes: its end is sought, because its length in the text is not that of what it says.
+    /// A string with escapes. Its end is searched for, because its length in the text differs from the length of its value.
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
         let start = self.0.at;
         let mut escaped = false;
@@ -324,7 +323,7 @@ impl<'a> Visitor<'a> for Text<'_, 'a> {
     }
 }
 
-/// What follows the bracket of a list.
+/// The rest of a list after its bracket.
 struct List<'r, 'a>(&'r mut Reader<'a>);
 
 impl<'a> Visitor<'a> for List<'_, 'a> {
@@ -346,7 +345,7 @@ impl<'a> Visitor<'a> for List<'_, 'a> {
     }
 }
 
-/// What follows the bracket of an object.
+/// The rest of an object after its bracket.
 struct Object<'r, 'a>(&'r mut Reader<'a>);
 
 impl<'a> Visitor<'a> for Object<'_, 'a> {
@@ -378,7 +377,7 @@ impl<'a> Visitor<'a> for Object<'_, 'a> {
     }
 }
 
-/// The first member with the key of an earlier one.
+/// The first member that repeats an earlier key.
 fn repeated(members: &[Member]) -> Option<&Member> {
     if members.len() <= FEW {
         let earlier = |at: usize| members.iter().take(at);
@@ -476,7 +475,7 @@ mod tests {
         parse(&deep(DEPTH_CAP)).unwrap();
         let error = refuse(&deep(DEPTH_CAP + 1));
         assert_eq!((error.code.id, error.place.column), ("source::too-deep", DEPTH_CAP + 1));
-        // Signs inside a string are no structure.
+        // Brackets inside a string are not structure.
         parse(&format!("\"\\\"{}\"", "[{,".repeat(VALUE_CAP))).unwrap();
         let many = |values: usize| format!("[{}1]", "1,".repeat(values - 2));
         assert_eq!(parse(&many(VALUE_CAP)).unwrap().root().items().unwrap().len(), VALUE_CAP - 1);
@@ -501,7 +500,7 @@ mod tests {
         }
     }
 
-    /// Checks that each value stands where its place says.
+    /// Checks that the place of each value is correct.
     fn placed(document: &Document, value: &Value) -> bool {
         let text = &document.source.text()[value.span.clone()];
         let spelled = |text: &str| serde_json::from_str::<String>(text).unwrap();
@@ -557,7 +556,7 @@ mod tests {
             }
         }
 
-        /// Whatever the text is, reading it ends, and a success agrees with the reference reader.
+        /// Reading ends for any text, and a success agrees with the reference reader.
         #[test]
         fn any_text_is_read_or_refused(text in r#"[\[\]{}:,"\\a-f0-9eE.+\-unltrs \n]{0,40}"#) {
             if let Ok(document) = Document::parse_json(Source::new("t", text.clone().into()).unwrap()) {

@@ -26,16 +26,16 @@ pub use data_file::DataFile;
 pub use node::Node;
 pub use pointer::{Pointer, escape, unescape};
 
-/// The most bytes a JSON or TOML document may have (16 MiB): larger evidence is not a document.
+/// The maximum size of a JSON or TOML document in bytes (16 MiB); larger evidence is not a document.
 pub const DOCUMENT_CAP: usize = 16 << 20;
-/// The most values that one document may hold: a value takes several times the memory of its text.
+/// The maximum number of values in one document: a value takes several times the memory of its text.
 pub const VALUE_CAP: usize = 250_000;
-/// The same for documents of others that are read loosely, of which few are held at a time.
+/// The same limit for loosely parsed documents of other programs, few of which are in memory at a time.
 pub const LOOSE_VALUE_CAP: usize = 1_000_000;
-/// About how many bytes of a line are kept as the excerpt of a place: a line may be a whole document, and every
-/// number on it has a place.
+/// The approximate number of bytes of a line that are kept as an excerpt: a line may be a whole document with a place for
+/// every number.
 const EXCERPT: usize = 2_000;
-/// So many bytes are counted anew for each column.
+/// The number of bytes that are counted again for each column.
 const STRETCH: usize = 256;
 /// The byte order mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -43,20 +43,20 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 pub const DEPTH_CAP: usize = 64;
 
 codes! {
-    NOT_UTF8 = "source::not-utf8", "the bytes are not plain UTF-8", "save the file as UTF-8 without a byte order mark";
+    NOT_UTF8 = "source::not-utf8", "the file is not plain UTF-8", "save the file as UTF-8 without a byte order mark";
     TOO_LARGE = "source::too-large", "the document is too large", "split it into smaller ones";
     TOO_MANY_VALUES = "source::too-many-values", "the document has too many values", "split it into smaller ones";
     TOO_DEEP = "source::too-deep", "the document nests deeper than 64 levels", "flatten it";
-    SYNTAX = "source::syntax", "the document has a syntax error", "fix the text at the named place";
-    DUPLICATE_KEY = "source::duplicate-key", "an object has the same key twice", "keep one of the two";
+    SYNTAX = "source::syntax", "the document has a syntax error", "correct the text at this position";
+    DUPLICATE_KEY = "source::duplicate-key", "an object has the same key twice", "remove one of the two";
     NOT_FINITE = "source::not-finite", "a number is not finite", "write a finite number, or record `\"nonfinite\"` instead";
-    INEXACT_INTEGER = "source::inexact-integer", "an integer beyond 2^53 does not read the same everywhere", "write it as a string";
+    INEXACT_INTEGER = "source::inexact-integer", "an integer beyond 2^53 is not read the same by all programs", "write it as a string";
     WRONG_TYPE = "source::wrong-type", "a value has the wrong type", "write the expected type";
     MISSING_FIELD = "source::missing-field", "a required field is missing", "add the field";
     UNKNOWN_FIELD = "source::unknown-field", "a field is unknown", "remove it, or correct its spelling";
-    NO_SUCH_PLACE = "source::no-such-place", "a pointer points to nothing", "correct the pointer";
+    NO_SUCH_PLACE = "source::no-such-place", "a pointer leads to nothing", "correct the pointer";
     BAD_POINTER = "source::bad-pointer", "a pointer is malformed", "write `/key/0/name=value`";
-    UNREADABLE = "source::unreadable", "a file cannot be read", "check that it exists and that you may read it";
+    UNREADABLE = "source::unreadable", "a file cannot be read", "check that it exists and that you have permission to read it";
 }
 
 /// A named text.
@@ -64,10 +64,10 @@ codes! {
 pub struct Source {
     name: String,
     text: String,
-    /// The offset at which each line begins, found when the first place is asked for. A text may be all line
-    /// feeds, so the offsets are as small as [`DOCUMENT_CAP`] lets them be.
+    /// The starting offset of each line, computed on first use. A text may consist of line feeds, so the offsets are as
+    /// small as [`DOCUMENT_CAP`] allows.
     lines: OnceLock<Vec<u32>>,
-    /// How many characters stand before each stretch of [`STRETCH`] bytes: a text may be all one line.
+    /// The number of characters before each block of [`STRETCH`] bytes: a text may consist of one line.
     characters: OnceLock<Vec<u32>>,
 }
 
@@ -75,10 +75,10 @@ fn unreadable(name: &str, error: &std::io::Error) -> Error {
     UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
 }
 
-/// What stands where a plain file is meant.
+/// The description of anything other than a plain file.
 const NOT_PLAIN: &str = "a folder, pipe, socket or device";
 
-/// Opens a file that is no folder, pipe, socket or device. Nobody waits for the writer of a pipe.
+/// Opens a plain file, not a folder, pipe, socket or device. Does not wait for the writer of a pipe.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
@@ -95,8 +95,8 @@ pub fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same for a file that an argument names, which may be what a shell puts there for `<(command)`, or standard input: such a
-/// pipe has no name of its own, so that it has a writer. One in a folder may never have any.
+/// Opens a file from the command line, which may also be standard input or the pipe that a shell passes for `<(command)`:
+/// such a pipe has no name of its own, so it has a writer. A pipe in a folder may never have one.
 pub fn open_named(path: &Path) -> io::Result<File> {
     match is_nameless_pipe(path) {
         true => File::open(path),
@@ -112,7 +112,7 @@ fn is_nameless_pipe(path: &Path) -> bool {
         Err(_) => return false,
     };
     let is_pipe = std::fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo());
-    // Linux tells by the target of the link; elsewhere opening a descriptor again does not wait.
+    // On Linux, the target of the link shows it; elsewhere, opening a descriptor again does not wait.
     let target = std::fs::read_link(Path::new("/proc/self/fd").join(number));
     is_pipe
         && target.is_ok_and(|to| to.to_string_lossy().starts_with("pipe:"))
@@ -123,7 +123,7 @@ fn plain_file(path: &Path, name: &str) -> Result<File, Error> {
     open_plain(path).map_err(|error| unreadable(name, &error))
 }
 
-/// All bytes of a file, of which there may be at most `cap`.
+/// All bytes of a file, at most `cap`.
 fn bytes_of(cap: usize, file: File, name: &str) -> Result<Vec<u8>, Error> {
     let length = file.metadata().map_err(|error| unreadable(name, &error))?.len();
     if length > cap as u64 {
@@ -131,7 +131,7 @@ fn bytes_of(cap: usize, file: File, name: &str) -> Result<Vec<u8>, Error> {
         let found = format!("{length} bytes");
         return Err(TOO_LARGE.at(Location::file(name), expected, found));
     }
-    // A pipe has no length, and a file may grow: neither may fill the memory.
+    // A pipe has no length, and a file may grow; neither may exhaust the memory.
     let mut bytes = Vec::new();
     let mut read = file.take(cap as u64 + 1);
     read.read_to_end(&mut bytes).map_err(|error| unreadable(name, &error))?;
@@ -139,13 +139,13 @@ fn bytes_of(cap: usize, file: File, name: &str) -> Result<Vec<u8>, Error> {
 }
 
 impl Source {
-    /// Takes the bytes of the file called `name`; refuses what is not UTF-8, a byte order mark, and
-    /// documents beyond [`DOCUMENT_CAP`].
+    /// Takes the bytes of the file called `name`; rejects text that is not UTF-8, a byte order mark, and documents beyond
+    /// [`DOCUMENT_CAP`].
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, Error> {
         Self::of_at_most(DOCUMENT_CAP, name, bytes)
     }
 
-    /// The same for a kind of document that may have another length than most, of `cap` bytes.
+    /// The same with a different limit of `cap` bytes.
     pub fn of_at_most(cap: usize, name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, Error> {
         let name = name.into();
         if bytes.len() > cap {
@@ -168,36 +168,36 @@ impl Source {
         Self { name, text, lines: OnceLock::new(), characters: OnceLock::new() }
     }
 
-    /// Reads the file at `path`, naming it `name` in every message; a pipe only where it is that of a shell ([`open_named`]).
+    /// Reads the file at `path`, called `name` in every message; accepts a pipe only from a shell ([`open_named`]).
     pub fn load(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
         let file = open_named(path).map_err(|error| unreadable(&name, &error))?;
         Self::of_file(file, name)
     }
 
-    /// Reads the plain file at `path`: of a project, in which nobody expects a pipe, and nobody waits for one.
+    /// Reads the plain file at `path` in a project, without waiting for a pipe.
     pub fn load_plain(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
         let file = plain_file(path, &name)?;
         Self::of_file(file, name)
     }
 
-    /// The same for a kind of document that may have another length than most, of `cap` bytes.
+    /// The same with a different limit of `cap` bytes.
     pub fn load_at_most(cap: usize, path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
         let bytes = bytes_of(cap, plain_file(path, &name)?, &name)?;
         Self::of_at_most(cap, name, bytes)
     }
 
-    /// The same for a file of others that is looked at and never hashed: editors on Windows write a byte order mark before the text,
-    /// which is passed over. Places count from behind it, as editors do.
+    /// The same for a file of another program that is only read and never hashed. Editors on Windows write a byte order
+    /// mark before the text, which is skipped; places are counted after it, as in editors.
     pub fn load_loose(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
         let bytes = bytes_of(DOCUMENT_CAP, plain_file(path, &name)?, &name)?;
         Self::without_mark(name, bytes)
     }
 
-    /// Takes the bytes of a file of others, without a byte order mark.
+    /// Takes the bytes of another program's file, without a byte order mark.
     pub fn without_mark(name: impl Into<String>, mut bytes: Vec<u8>) -> Result<Self, Error> {
         if bytes.starts_with(MARK) {
             bytes.drain(..MARK.len());
@@ -227,7 +227,7 @@ impl Source {
         (line, self.characters_before(offset) - self.characters_before(start) + 1)
     }
 
-    /// How many characters begin before a byte offset.
+    /// The number of characters before a byte offset.
     fn characters_before(&self, offset: usize) -> usize {
         let count = |bytes: &[u8]| bytes.iter().filter(|byte| (**byte as i8) >= -0x40).count();
         let before = self.characters.get_or_init(|| {
@@ -274,7 +274,7 @@ impl Source {
     }
 }
 
-/// The refusal of bytes that are no text from `at` on, with the line in which that is.
+/// The error for bytes that are not text from `at` on, with the line that contains `at`.
 fn not_utf8(name: String, bytes: &[u8], at: usize) -> Error {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return NOT_UTF8.at(Location::file(name), "UTF-8", "UTF-16, by its byte order mark");
@@ -295,10 +295,10 @@ fn not_utf8(name: String, bytes: &[u8], at: usize) -> Error {
         skipped: 0,
     };
     let byte = after.first().copied().unwrap_or_default();
-    NOT_UTF8.at(place, "UTF-8", format!("the byte 0x{byte:02X}, which begins no character"))
+    NOT_UTF8.at(place, "UTF-8", format!("the byte 0x{byte:02X}, which does not start a character"))
 }
 
-/// The greatest character boundary at or below `offset`.
+/// The largest character boundary at or below `offset`.
 fn floor_boundary(text: &str, offset: usize) -> usize {
     let mut at = offset.min(text.len());
     while !text.is_char_boundary(at) {
@@ -307,16 +307,16 @@ fn floor_boundary(text: &str, offset: usize) -> usize {
     at
 }
 
-/// One value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
-    /// What it is.
+    /// Its content.
     pub kind: Kind,
     /// The bytes of the source it was read from.
     pub span: Range<usize>,
 }
 
-/// What a value is. Numbers keep their text: printed digits carry the rounding.
+/// The content of a value. Numbers keep their text, because printed digits show the rounding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// JSON `null`.
@@ -352,7 +352,7 @@ impl Kind {
 pub struct Member {
     /// The key, unescaped; the rows of a table share the names of its columns.
     pub key: Arc<str>,
-    /// Where the key stands.
+    /// The place of the key.
     pub key_span: Range<usize>,
     /// Its value.
     pub value: Value,
@@ -361,7 +361,7 @@ pub struct Member {
 /// A source and the tree read from it.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// The text behind the tree.
+    /// The source of the tree.
     pub source: Arc<Source>,
     /// The tree.
     pub root: Arc<Value>,
@@ -374,14 +374,14 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
-    /// The same of a document that may have more values than most, `cap` of them.
+    /// Parses a document with at most `cap` values.
     pub fn parse_long_json(source: Source, cap: usize) -> Result<Self, Error> {
         let root = json::parse_long(&source, cap)?;
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
-    /// Parses JSON as programs of others write it: integers of any size, and the words that Python has for what is no finite
-    /// number, as strings. For documents that are looked at, never for what is hashed or signed.
+    /// Parses JSON as other programs write it: integers of any size, and Python's words for non-finite numbers, as strings.
+    /// For documents that are only read, never hashed or signed.
     pub fn parse_loose_json(source: Source) -> Result<Self, Error> {
         let Source { name, text, .. } = source;
         let source = Source::of_text(name, json::without_bare_words(text));
@@ -389,7 +389,7 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
-    /// The same for JSON lines; the last of them need not end.
+    /// The same for JSON lines; the last line may lack a line feed.
     pub fn parse_loose_json_lines(source: Source) -> Result<Self, Error> {
         let Source { name, text, .. } = source;
         let source = Source::of_text(name, json::without_bare_words(text));
@@ -397,7 +397,7 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
-    /// Parses JSON lines into a list with one element a line; a last line without a line feed is refused.
+    /// Parses JSON lines into a list with one element per line; a last line without a line feed is an error.
     pub fn parse_json_lines(source: Source) -> Result<Self, Error> {
         let root = json::parse_lines(&source)?;
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
@@ -409,7 +409,7 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
-    /// Parses CSV into a list with one table a row, keyed by the header; every cell is a string.
+    /// Parses CSV into a list with one dict per row, keyed by the header; every cell is a string.
     pub fn parse_csv(source: Source) -> Result<Self, Error> {
         let root = csv::parse(&source)?;
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })

@@ -1,4 +1,4 @@
-//! A value of a document seen from outside: typed reads that refuse with the place.
+//! Typed access to the values of a document, with errors that state the place.
 
 use super::{
     BAD_POINTER, Document, Error, Kind, Location, MISSING_FIELD, NO_SUCH_PLACE, Pointer,
@@ -23,7 +23,7 @@ impl<'a> Node<'a> {
         self.value
     }
 
-    /// The document it stands in.
+    /// The document that contains it.
     pub fn document(self) -> &'a Document {
         self.document
     }
@@ -33,17 +33,17 @@ impl<'a> Node<'a> {
         pointer::locate(&self.document.root, self.value).unwrap_or_default()
     }
 
-    /// Where it stands. The pointer is searched, so this is for messages, not for every value.
+    /// Its place. The pointer is searched for, so this is for messages, not for every value.
     pub fn place(self) -> Location {
         self.place_at(self.pointer())
     }
 
-    /// Where it stands, for a caller that knows its pointer.
+    /// Its place, for a caller that knows its pointer.
     pub fn place_at(self, pointer: String) -> Location {
         self.document.source.place(self.value.span.clone()).with_pointer(pointer)
     }
 
-    /// Follows a pointer; a pointer that leads nowhere is refused with what was there instead.
+    /// Follows a pointer; the error for a pointer that leads nowhere describes what is there instead.
     pub fn at(self, text: &str) -> Result<Node<'a>, Error> {
         let pointer = Pointer::parse(text).ok_or_else(|| {
             BAD_POINTER.at(self.place(), "a pointer such as `/a/0/b`", format!("`{text}`"))
@@ -61,7 +61,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What stands here, in a few words.
+    /// A short description of the contents.
     fn contents(self) -> String {
         match &self.value.kind {
             Kind::Object(members) => {
@@ -89,7 +89,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The member `key`, or a refusal that names it.
+    /// The member `key`, or an error with its name.
     pub fn required(self, key: &str) -> Result<Node<'a>, Error> {
         let _table = self.members()?;
         self.get(key).ok_or_else(|| {
@@ -115,7 +115,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Refuses every member that is not in `known`.
+    /// Rejects every member that is not in `known`.
     pub fn only(self, known: &[&str]) -> Result<(), Error> {
         for (key, node) in self.members()? {
             if !known.contains(&key) {
@@ -123,7 +123,7 @@ impl<'a> Node<'a> {
                     |expected: String| UNKNOWN_FIELD.at(node.place(), expected, format!("`{key}`"));
                 let hint = did_you_mean(key, known.iter().copied());
                 return Err(match hint {
-                    Some(hint) => wrong("a field that is known here".to_owned()).help(hint),
+                    Some(hint) => wrong("a known field".to_owned()).help(hint),
                     None => wrong(one_of(known)),
                 });
             }

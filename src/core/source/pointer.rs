@@ -12,7 +12,7 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    /// Parses `text`; the leading slash may be left out where the first segment is a selector.
+    /// Parses `text`; the leading slash is optional if the first segment is a selector.
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self { text: String::new(), segments: Vec::new() });
@@ -68,7 +68,7 @@ fn member_prints(item: &Value, key: &str, wanted: &str) -> bool {
     })
 }
 
-/// Reads one segment of a pointer; none where it is malformed.
+/// Parses one segment of a pointer; none if it is malformed.
 pub fn unescape(segment: &str) -> Option<String> {
     let mut plain = String::with_capacity(segment.len());
     let mut rest = segment.chars();
@@ -90,15 +90,15 @@ pub fn escape(segment: &str) -> String {
     segment.replace('~', "~0").replace('/', "~1")
 }
 
-/// The pointer of `target`, a value below `root`. Of a list only the element is searched that begins last before
-/// the target, so that the search is quick in long documents; where that leads nowhere, all of them are.
+/// The pointer of `target`, a value below `root`. In a list, only the last element that starts before the target is
+/// searched, which is fast in long documents; if that fails, all elements are.
 pub fn locate(root: &Value, target: &Value) -> Option<String> {
     let mut path = Vec::new();
     let found = search(root, target, false, &mut path) || search(root, target, true, &mut path);
     found.then(|| path.iter().rev().map(|segment| format!("/{segment}")).collect())
 }
 
-/// Whether `target` is at or below `value`; its path, the last segment first, where it is.
+/// Whether `target` is at or below `value`; if so, its path is added, the last segment first.
 fn search(value: &Value, target: &Value, everywhere: bool, path: &mut Vec<String>) -> bool {
     if std::ptr::eq(value, target) {
         return true;

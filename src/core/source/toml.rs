@@ -9,7 +9,7 @@ use super::{
     TOO_MANY_VALUES, VALUE_CAP, Value,
 };
 
-/// The most lines and signs between values. The grammar's tree takes several times what ours does.
+/// The maximum number of lines and of signs between values. The grammar's tree takes several times the memory of ours.
 const SIGN_CAP: usize = VALUE_CAP / 2;
 
 /// Parses a whole TOML document.
@@ -34,12 +34,12 @@ pub fn parse(source: &Source) -> Result<Value, Error> {
     Reader { source }.table(root, 0..source.text().len(), 0)
 }
 
-/// What helps against the usual slips, by the complaint of the grammar and the line that it is about.
+/// The help for common mistakes, given the grammar's message and the line that it refers to.
 fn help(message: &str, place: &Location) -> Option<&'static str> {
     let line = place.excerpt.trim_start();
     if message.contains("duplicate key") {
         return (line.starts_with('[') && !line.starts_with("[[")).then_some(
-            "a table that may stand several times has two brackets on each side: `[[name]]`",
+            "write two brackets on each side for a table that occurs several times: `[[name]]`",
         );
     }
     let marked = place.excerpt.chars().skip(place.column.saturating_sub(1 + place.skipped));
@@ -48,25 +48,25 @@ fn help(message: &str, place: &Location) -> Option<&'static str> {
     }
     if message.contains("escape") {
         return Some(
-            "text with backslashes stands in single quotes, `'...'` or `'''...'''`; in double quotes write `\\\\`",
+            "write text with backslashes in single quotes, `'...'` or `'''...'''`; in double quotes write `\\\\`",
         );
     }
     let is_cut = message.contains("key with no value") && line.contains(['"', '\'']);
     (is_cut
         || message.contains("invalid basic string")
         || message.contains("invalid literal string"))
-    .then_some("close the quotes on their line; text of several lines stands in `'''...'''`")
+    .then_some("close the quotes on the same line, or write text of several lines in `'''...'''`")
 }
 
-/// Refuses a text with too many lines and signs between values: the grammar builds a large tree of its
-/// own, so what is in strings and comments counts too.
+/// Rejects a text with too many lines and signs between values. The grammar builds a large tree of its own, so the contents
+/// of strings and comments count, too.
 fn bounded(source: &Source) -> Result<(), Error> {
     let between = |byte: &u8| matches!(byte, b'\n' | b',' | b'.' | b'=' | b'[' | b'{');
     let mut signs = source.text().bytes().enumerate().filter(|(_, byte)| between(byte));
     match signs.nth(SIGN_CAP) {
         None => Ok(()),
         Some((at, _)) => {
-            let expected = format!("at most {SIGN_CAP} lines, commas, points, brackets and `=`");
+            let expected = format!("at most {SIGN_CAP} lines, commas, dots, brackets and `=`");
             Err(TOO_MANY_VALUES.at(source.place(at..at + 1), expected, "more"))
         }
     }
@@ -102,7 +102,7 @@ impl Reader<'_> {
         Ok(Value { kind: Kind::Object(members), span })
     }
 
-    /// An item; where the grammar keeps no span (tables made by dotted keys) its key stands in.
+    /// An item; if the grammar has no span for it (tables created by dotted keys), the span of its key is used.
     fn item(&self, item: &Item, key_span: &Range<usize>, depth: usize) -> Result<Value, Error> {
         let span = item.span().unwrap_or_else(|| key_span.clone());
         match item {
@@ -193,7 +193,7 @@ mod tests {
         assert!(help("a = “b”").contains("straight quotes"));
         assert!(help(r#"a = "\pm""#).contains("single quotes"));
         assert!(help("a = \"b\nc\"").contains("several lines"));
-        assert_eq!(help("a = 1\na = 2"), "keep one of the two");
+        assert_eq!(help("a = 1\na = 2"), "remove one of the two");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One document of plain YAML as the shared tree, in which every value knows its place.
+//! Parses one document of plain YAML into the shared tree, in which every value has its place.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn root(source: &Source) -> Result<Value, Error> {
 
 struct Reader<'s> {
     source: &'s Source,
-    /// The offset of each character, where characters are not bytes.
+    /// The offset of each character, if not all characters are single bytes.
     boundaries: Option<Vec<usize>>,
     events: Parser<'s, StrInput<'s>>,
 }
@@ -50,13 +50,13 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Refuses a second document.
+    /// Rejects a second document.
     fn end(&mut self) -> Result<(), Error> {
         loop {
             match self.next()? {
                 (Event::DocumentEnd, _) => {}
                 (Event::StreamEnd, _) => return Ok(()),
-                (_, span) => return Err(self.refuse(span, "one document", "another")),
+                (_, span) => return Err(self.refuse(span, "one document", "a second one")),
             }
         }
     }
@@ -111,7 +111,9 @@ impl<'s> Reader<'s> {
                 (Event::Scalar(text, _, _, None), span) => {
                     (std::sync::Arc::<str>::from(&*text), span)
                 }
-                (_, span) => return Err(self.refuse(span, "a key that is a scalar", "another")),
+                (_, span) => {
+                    return Err(self.refuse(span, "a key that is a scalar", "a collection"));
+                }
             };
             if !seen.insert(key.clone()) {
                 let place = self.source.place(key_span);
@@ -123,7 +125,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// What a scalar without quotes is (the core schema; numbers are decimal).
+    /// The value of an unquoted scalar (the core schema; numbers are decimal).
     fn plain(&self, text: &str, span: &Range<usize>) -> Result<Kind, Error> {
         Ok(match text {
             "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
@@ -231,7 +233,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the text is, reading it ends, and what is read lies inside the text.
+        /// Reading ends for any text, and all spans are inside the text.
         #[test]
         fn any_text_is_read_or_refused(text in "[-\\[\\]{}:,\"'a0.e#&*!|>?é \n]{0,40}") {
             if let Ok(document) = parse(&text) {

@@ -1,31 +1,30 @@
-//! What AdamW can do to one element, whatever its gradients were.
+//! Bounds on the effect of AdamW on one element, for any gradients.
 //!
-//! With the moments m and v after n steps, `m = (1 - b1) Σ b1^k g_k` and `v = (1 - b2) Σ b2^k g_k²` (the newest gradient
-//! is g_0), the inequality of Cauchy and Schwarz gives `|m| <= c(n) √v` with
-//! `c(n) = (1 - b1) / √(1 - b2) · √(Σ_{k<n} (b1² / b2)^k)`. The update of step n is
-//! `(m / (1 - b1^n)) / (√(v / (1 - b2^n)) + ε)`, so that it is at most
-//! `c(n) √(1 - b2^n) / (1 - b1^n)`: 1 in the first step, and near `c` later.
+//! With the moments m and v after n steps, `m = (1 - b1) Σ b1^k g_k` and `v = (1 - b2) Σ b2^k g_k²` (g_0 is the newest
+//! gradient), the Cauchy-Schwarz inequality gives `|m| <= c(n) √v` with `c(n) = (1 - b1) / √(1 - b2) · √(Σ_{k<n} (b1² /
+//! b2)^k)`. The update of step n is `(m / (1 - b1^n)) / (√(v / (1 - b2^n)) + ε)`, and therefore at most `c(n) √(1 - b2^n) /
+//! (1 - b1^n)`: 1 in the first step, and near `c` later.
 
 use repro_core::source::Node;
 
-/// The settings of the optimizer of a run.
+/// The optimizer settings of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamSettings {
     pub beta1: f64,
     pub beta2: f64,
     pub epsilon: f64,
     pub decay: f64,
-    /// The greatest norm of all gradients of a step together; 0 where none is cut.
+    /// The largest norm of all gradients of a step together; 0 without clipping.
     pub clip: f64,
 }
 
-/// A field of a config that is a number.
+/// The value of a numeric config field.
 pub fn number_of(config: Node<'_>, field: &str) -> Option<f64> {
     config.get(field).filter(|node| node.printed().is_ok())?.float().ok()
 }
 
 impl AdamSettings {
-    /// Of a config; none where it does not have them all.
+    /// Reads the settings from a config; none if one is missing.
     pub fn read(config: Node<'_>) -> Option<Self> {
         let number = |field: &str| number_of(config, field);
         let share = |field: &str| number(field).filter(|beta| (0.0..1.0).contains(beta));
@@ -38,7 +37,7 @@ impl AdamSettings {
         })
     }
 
-    /// The most that `|m|` is of `√v` after `steps` steps.
+    /// The upper bound of `|m| / √v` after `steps` steps.
     pub fn most_mean(&self, steps: u64) -> f64 {
         let ratio = self.beta1 * self.beta1 / self.beta2;
         let sum = match ratio {
@@ -48,18 +47,18 @@ impl AdamSettings {
         (1.0 - self.beta1) / libm::sqrt(1.0 - self.beta2) * libm::sqrt(sum)
     }
 
-    /// The most that the update of step number `step`, from 1, moves an element, by the learning rate.
+    /// The upper bound of the update of step `step` (from 1) on one element, divided by the learning rate.
     pub fn most_update(&self, step: u64) -> f64 {
         let left = |beta: f64| 1.0 - libm::pow(beta, step as f64);
         self.most_mean(step) * libm::sqrt(left(self.beta2)) / left(self.beta1)
     }
 
-    /// The most that the updates behind step `from` move an element together, at these learning rates.
+    /// The upper bound of the total update of one element in the steps after `from`, at these learning rates.
     pub fn reach(&self, from: u64, rates: &[f64]) -> f64 {
         std::iter::zip(from.., rates).map(|(step, rate)| rate * self.most_update(step + 1)).sum()
     }
 
-    /// The least part of `v` that `steps` more steps leave.
+    /// The smallest fraction of `v` that is left after `steps` more steps.
     pub fn least_square(&self, steps: u64) -> f64 {
         libm::pow(self.beta2, steps as f64)
     }

@@ -1,7 +1,7 @@
-//! The checkpoint that is kept where a slice ends, against what the slice says of its tensors there.
+//! Compares the checkpoint at the end of a slice with the slice's record of its tensors.
 //!
-//! A slice has the digest of each tensor behind its last step. No optimizer has to be known for that, so runs of any trainer
-//! are held to it.
+//! A slice has the digest of each tensor after its last step. The check does not depend on the optimizer, so it applies to
+//! runs of any trainer.
 
 use repro_bundle::bundle::Bundle;
 
@@ -10,16 +10,16 @@ use super::{CheckpointsFound, NOT_AS_LOGGED, ROUNDING};
 
 /// The checkpoints of a slice.
 struct SliceCheckpoints<'a> {
-    /// The one from which it starts, where it is at hand.
+    /// The checkpoint at its start, if the bundle has it.
     start: Option<&'a KeptCheckpoint>,
     end: &'a KeptCheckpoint,
-    /// Whether the run went on after a kill. It may then have made the last steps twice, which need not give the same bits:
-    /// only how far tensors moved is compared.
+    /// Whether the run was resumed after being killed. It may then have executed the last steps twice, which need not give
+    /// the same bits, so only the update norms are compared.
     was_resumed: bool,
 }
 
 impl SliceCheckpoints<'_> {
-    /// How a tensor at the end contradicts the slice.
+    /// The difference between a tensor at the end and the slice, if there is one.
     fn contradiction(&self, logged: &LoggedTensor) -> Option<String> {
         let (name, moved) = (&logged.name, logged.moved);
         let found = self.end.digest_of(name)?;
@@ -27,15 +27,18 @@ impl SliceCheckpoints<'_> {
         let way = old.zip(self.end.tensor(name)).map(|(old, new)| old.distance(new));
         let is_other = |way: &f64| (way - moved).abs() > ROUNDING * moved.max(*way);
         if let Some(way) = way.filter(is_other) {
-            return Some(format!("`{name}` moved by {way}, and by {moved} in the slice"));
+            return Some(format!(
+                "`{name}` changed by {way} between the checkpoints; the slice has {moved}"
+            ));
         }
         let wanted = logged.digest.filter(|wanted| *wanted != found && !self.was_resumed)?;
-        Some(format!("`{name}` has sha256 {found}, and {wanted} at the end of the slice"))
+        Some(format!("`{name}` has sha256 {found}; the slice ends with {wanted}"))
     }
 }
 
 impl CheckpointsFound {
-    /// Whether a checkpoint has the tensors with which the slices end that end there. `before` is the checkpoint before it.
+    /// Checks whether a checkpoint has the tensors at the end of the slices that end there. `before` is the previous
+    /// checkpoint.
     pub(super) fn ended(
         &mut self,
         bundle: &Bundle,
@@ -56,9 +59,9 @@ impl CheckpointsFound {
             let is_same = |one: &LoggedTensor| {
                 one.digest.is_some_and(|digest| end.digest_of(&one.name) == Some(digest))
             };
-            // What is looked at of our own runs tells of moves already.
+            // For runs of `repro train`, other checks already cover the updates.
             if !receipt.is_portable() && tensors.iter().any(is_same) {
-                self.yes("the tensors with which a slice ends");
+                self.yes("tensors match the end of a slice");
             }
         }
     }

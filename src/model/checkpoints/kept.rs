@@ -1,4 +1,4 @@
-//! The checkpoints that a bundle keeps, as numbers; and what its records say of the learning rates between them.
+//! Kept checkpoints of a bundle as numbers, and the learning rates that its records have between them.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use repro_core::digest::{Digest, Hasher};
 
 use super::adam::number_of;
 
-/// The largest checkpoint that is looked at: two of them are in memory at a time.
+/// The largest checkpoint that is read: two of them are in memory at a time.
 const LARGEST: u64 = 512 << 20;
 const PREFIX: usize = 8;
-/// How the names of moments begin.
+/// The name prefix of the first moments.
 const MEAN: &str = "optimizer.m.";
 const SQUARE: &str = "optimizer.v.";
 
-/// Elements of float32.
+/// The elements of a float32 tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Elements<'a>(&'a [[u8; 4]]);
 
-/// So many sums run side by side: one alone would wait for each addition.
+/// The number of sums that run in parallel: a single one would wait for each addition.
 const LANES: usize = 16;
 
 impl<'a> Elements<'a> {
@@ -27,7 +27,7 @@ impl<'a> Elements<'a> {
         Self(bytes.as_chunks().0)
     }
 
-    /// In float64, in which nothing of them is lost.
+    /// The elements in float64, without loss.
     pub fn iter(self) -> impl Iterator<Item = f64> + 'a {
         self.0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes)))
     }
@@ -36,7 +36,7 @@ impl<'a> Elements<'a> {
         self.0.len()
     }
 
-    /// The sum of what a function makes of each.
+    /// The sum of `of` over all elements.
     pub fn sum(self, of: impl Fn(f64) -> f64) -> f64 {
         let (blocks, rest) = self.0.as_chunks::<LANES>();
         let mut sums = [0.0; LANES];
@@ -49,8 +49,8 @@ impl<'a> Elements<'a> {
         sums.iter().sum::<f64>() + rest
     }
 
-    /// The first pair with the elements of another tensor of which something is `wrong`. Blocks are judged without a
-    /// branch inside: nearly all are right.
+    /// The first pair with the elements of a different tensor that is `wrong`. Blocks are tested without a branch inside,
+    /// because nearly all are right.
     pub fn find(self, other: Self, wrong: impl Fn(f64, f64) -> bool) -> Option<(f64, f64)> {
         const BLOCK: usize = 256;
         let pairs = std::iter::zip(self.0.chunks(BLOCK), other.0.chunks(BLOCK));
@@ -62,55 +62,55 @@ impl<'a> Elements<'a> {
         })
     }
 
-    /// Whether all of them are 0.
+    /// Whether all elements are 0.
     pub fn is_zero(self) -> bool {
         self.iter().all(|x| x == 0.0)
     }
 
-    /// The root of the sum of its squares.
+    /// The Euclidean norm.
     pub fn norm(self) -> f64 {
         libm::sqrt(self.sum(|x| x * x))
     }
 }
 
-/// A tensor that is trained.
+/// A trained tensor.
 #[derive(Debug, Clone, Copy)]
 pub struct TrainedTensor<'a> {
     pub shape: &'a [u64],
     pub weights: Elements<'a>,
-    /// The means of its gradients and of their squares.
+    /// The first and second moments of its gradients.
     pub moments: Option<(Elements<'a>, Elements<'a>)>,
 }
 
 impl TrainedTensor<'_> {
-    /// How far it is from another one: the root of the sum of squared differences.
+    /// The Euclidean distance to a different tensor.
     pub fn distance(self, other: Self) -> f64 {
         let pairs = std::iter::zip(self.weights.iter(), other.weights.iter());
         libm::sqrt(pairs.map(|(one, other)| (other - one) * (other - one)).sum::<f64>())
     }
 }
 
-/// A checkpoint that is in the bundle.
+/// A checkpoint in the bundle.
 #[derive(Debug)]
 pub struct KeptCheckpoint {
     pub step: u64,
     pub file: String,
-    /// All that is stored, by its name.
+    /// All stored tensors by name.
     stored: BTreeMap<String, Stored>,
     data: Vec<u8>,
 }
 
 impl KeptCheckpoint {
-    /// Reads the checkpoint after `step` steps; or says why it is not looked at.
+    /// Reads the checkpoint after `step` steps, or returns the reason why it is not read.
     pub fn read(bundle: &Bundle, step: u64, file: &str) -> Result<Self, String> {
         let length = bundle.files().get(file).map_or(0, |file| file.bytes);
         if length > LARGEST {
-            return Err(format!("{length} bytes, more than the {LARGEST} that are looked at"));
+            return Err(format!("{length} bytes; the limit is {LARGEST}"));
         }
         Self::of(bundle.tensors(file).map_err(|error| error.to_string())?, step, file)
     }
 
-    /// Reads the bytes of a file of tensors.
+    /// Parses the bytes of a file of tensors.
     pub fn of(mut bytes: Vec<u8>, step: u64, file: &str) -> Result<Self, String> {
         let (prefix, rest) = bytes.split_first_chunk::<PREFIX>().ok_or("no header")?;
         let length = usize::try_from(u64::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
@@ -122,8 +122,8 @@ impl KeptCheckpoint {
         Ok(Self { step, file: file.to_owned(), stored: stored.collect(), data })
     }
 
-    /// The digest of all its tensors: of each, in the order of the bytes of its name, the name, a line feed, the type, a
-    /// line feed, the dimensions with commas between them, a line feed, and the elements as they are stored.
+    /// The digest of all tensors, sorted by the bytes of their names. Each contributes its name, a line feed, the type, a
+    /// line feed, the dimensions separated by commas, a line feed, and the stored elements.
     pub fn digest(&self) -> Digest {
         let mut hasher = Hasher::default();
         for stored in self.stored.values() {
@@ -140,13 +140,13 @@ impl KeptCheckpoint {
         self.data.get(range).unwrap_or_default()
     }
 
-    /// The elements of a tensor of float32.
+    /// The elements of a float32 tensor.
     fn elements(&self, name: &str) -> Option<Elements<'_>> {
         let stored = self.stored.get(name).filter(|stored| stored.dtype.name == "F32")?;
         Some(Elements::of(self.bytes(stored)))
     }
 
-    /// The digest of the elements of a tensor of float32.
+    /// The digest of the elements of a float32 tensor.
     pub fn digest_of(&self, name: &str) -> Option<Digest> {
         let stored = self.stored.get(name).filter(|stored| stored.dtype.name == "F32")?;
         let mut hasher = Hasher::default();
@@ -154,12 +154,12 @@ impl KeptCheckpoint {
         Some(hasher.finish())
     }
 
-    /// All tensors that are trained, by their names.
+    /// All trained tensors with their names.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, TrainedTensor<'_>)> {
         self.stored.keys().filter_map(|name| Some((name.as_str(), self.tensor(name)?)))
     }
 
-    /// One of them.
+    /// The trained tensor with this name.
     pub fn tensor(&self, name: &str) -> Option<TrainedTensor<'_>> {
         let stored = self.stored.get(name).filter(|one| Role::of(one) == Role::Parameter)?;
         let weights = self.elements(name)?;
@@ -172,9 +172,9 @@ impl KeptCheckpoint {
     }
 }
 
-/// The learning rates of the steps between two others, or numbers that they do not exceed: between two records the
-/// greater of both, where the warmup of the config does not end there, else the greatest of the config and of all
-/// records. None where neither says one.
+/// The learning rates of the steps between two others, or upper bounds of them: between two records the larger of both,
+/// unless the config's warmup ends there, otherwise the maximum over the config and all records. None if neither has a
+/// learning rate.
 pub fn rates(bundle: &Bundle, from: u64, to: u64) -> Option<Vec<f64>> {
     let config = bundle.document(CONFIG).ok().map(|document| document.root());
     let of_config = |field: &str| number_of(config?, field);
@@ -184,7 +184,7 @@ pub fn rates(bundle: &Bundle, from: u64, to: u64) -> Option<Vec<f64>> {
     let greatest = logged.values().copied().chain(of_config("lr")).reduce(f64::max)?;
     let warm = of_config("warmup_steps");
     let rate = |step: u64| {
-        // The record of a step is that of the update behind it.
+        // The record of a step has the learning rate of the update after it.
         let (before, after) =
             (logged.range(..=step + 1).next_back(), logged.range(step + 1..).next());
         match (before, after) {
@@ -199,17 +199,17 @@ pub fn rates(bundle: &Bundle, from: u64, to: u64) -> Option<Vec<f64>> {
     Some((from..to).map(rate).collect())
 }
 
-/// What the file beside a slice says of one of its tensors.
+/// A line of the slice's tensor table.
 #[derive(Debug)]
 pub struct LoggedTensor {
     pub name: String,
-    /// How far it moved in the slice.
+    /// The norm of its update over the slice.
     pub moved: f64,
-    /// The digest of its elements at the end.
+    /// The digest of its elements at the end of the slice.
     pub digest: Option<Digest>,
 }
 
-/// The tensors of a slice, as the file beside it says.
+/// The tensors of a slice, from the table next to it.
 pub fn logged_tensors(bundle: &Bundle, slice: &str) -> Option<Vec<LoggedTensor>> {
     let table = format!("{}.tensors.jsonl", slice.strip_suffix(".safetensors")?);
     bundle.files().get(&table)?;

@@ -1,5 +1,5 @@
-//! What the weights and moments of kept checkpoints show without a step being made again: that they are those of the
-//! receipt, that the optimizer of the config could have made them, and that it could have led from one to the next.
+//! Checks of kept checkpoints that execute no step: whether weights and moments match the receipt, whether the optimizer in
+//! the config could have produced them, and whether it could lead from one checkpoint to the next.
 
 mod adam;
 mod ended;
@@ -14,63 +14,65 @@ use repro_core::source::{Code, codes};
 use adam::AdamSettings;
 use kept::{KeptCheckpoint, LoggedTensor, TrainedTensor};
 
-/// Rounding to float32, step by step, is within this part of a bound.
+/// The relative tolerance of a bound for rounding to float32 in each step.
 const ROUNDING: f64 = 1e-3;
-/// Squares below this are rounded to fewer digits, or to nothing.
+/// Squares below this lose digits to rounding, or become 0.
 const SMALLEST_SQUARE: f64 = 1e-30;
-/// What is in the names of the tensors of experts.
+/// A part of the names of expert tensors.
 const EXPERTS: &str = ".experts.";
-/// A tensor whose elements are so many times those of its twins in other layers is told.
+/// A tensor is reported if its elements are this many times larger than those of the same tensor in other layers.
 const OUTLIER: f64 = 30.0;
-/// Between two checkpoints the learning rate of each step is summed: a receipt may state any number of them.
+/// The learning rates are summed over at most this many steps between two checkpoints, because a receipt may state any
+/// number.
 const MOST_STEPS: u64 = 1 << 24;
 
 codes! {
-    OTHER_TENSORS = "weights::other-tensors", "a checkpoint has other tensors than the receipt says", "keep the checkpoint that the run wrote";
-    OTHER_BEGINNING = "weights::other-beginning", "the first committed state is not that of the seed", "commit to the states of the run itself";
-    OTHER_SHAPES = "weights::other-shapes", "a checkpoint has tensors of other shapes than the config", "correct the config, or keep the run's own checkpoint";
-    IMPOSSIBLE_MOMENTS = "weights::impossible-moments", "no gradients give the moments of a checkpoint", "keep the moments that the optimizer had";
-    LOST_SQUARES = "weights::lost-squares", "the squares of a checkpoint fell faster than the optimizer lets them", "keep the run's own checkpoints";
-    TOO_FAR = "weights::too-far", "a tensor moved further between two checkpoints than the optimizer can move it", "keep the run's own checkpoints";
-    NOT_AS_LOGGED = "weights::not-as-logged", "a tensor moved otherwise between two checkpoints than the slice says", "keep the run's own checkpoints and slices";
-    NOT_MOVED = "weights::not-moved", "a tensor did not move, and its moments say that it did", "keep the run's own checkpoints";
-    OUTLIERS = "weights::outlier", "a tensor is much larger than its twins in other layers", "look at it: nothing here can tell why";
-    NOT_LOOKED_AT = "weights::not-looked-at", "something of the checkpoints could not be looked at", "keep more: moments, digests, a second checkpoint";
+    OTHER_TENSORS = "weights::other-tensors", "a checkpoint does not match its `tensors_sha256` in the receipt", "put the checkpoint that the run wrote into the bundle";
+    OTHER_BEGINNING = "weights::other-beginning", "the first committed state does not match the seed", "commit to the states of the run itself, starting at step 0";
+    OTHER_SHAPES = "weights::other-shapes", "the tensor shapes of a checkpoint do not match the config", "correct the config, or put the run's own checkpoint into the bundle";
+    IMPOSSIBLE_MOMENTS = "weights::impossible-moments", "no gradients lead to the moments in a checkpoint", "save the moments from the optimizer itself";
+    LOST_SQUARES = "weights::lost-squares", "the second moments fell faster between two checkpoints than the optimizer allows", "put the run's own checkpoints into the bundle";
+    TOO_FAR = "weights::too-far", "a tensor changed more between two checkpoints than the optimizer allows", "put the run's own checkpoints into the bundle";
+    NOT_AS_LOGGED = "weights::not-as-logged", "the change of a tensor between two checkpoints does not match the slice", "put the run's own checkpoints and slices into the bundle";
+    NOT_MOVED = "weights::not-moved", "a tensor did not change although its moments are not zero", "put the run's own checkpoints into the bundle";
+    OUTLIERS = "weights::outlier", "a tensor is much larger than the same tensor in other layers", "inspect the tensor: the cause cannot be determined here";
+    NOT_LOOKED_AT = "weights::not-looked-at", "part of a checkpoint could not be checked", "keep moments, digests and at least two checkpoints";
 }
 
-/// Who knows the weights that a seed gives a model.
+/// Computes the initial weights of a model from a seed.
 pub trait InitialWeights: std::fmt::Debug + Sync {
-    /// Weights and moments before the first step of a bundle's run, as a file of tensors; or why they are not known.
+    /// Weights and moments before the first step of a bundle's run, as a file of tensors, or the reason why they are
+    /// unknown.
     fn state(&self, bundle: &Bundle) -> Result<Vec<u8>, String>;
 }
 
-/// What does not hold of a checkpoint.
+/// A failed check of a checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WeightsFault {
     pub code: &'static Code,
-    /// The file.
+    /// The file with the fault.
     pub file: String,
     pub reason: String,
 }
 
-/// What was found in the checkpoints of a bundle.
+/// The results of all checks of a bundle's checkpoints.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckpointsFound {
-    /// How many checkpoints were read.
+    /// The number of checkpoints that were read.
     pub checkpoints: usize,
-    /// How many tensors they have together.
+    /// The total number of their tensors.
     pub tensors: usize,
-    /// What was looked at, in a few words each.
+    /// The checks that passed, in a few words each.
     pub looked_at: Vec<String>,
-    /// What could not be, and why.
+    /// The checks that could not run, with reasons.
     pub not_looked_at: Vec<String>,
     pub faults: Vec<WeightsFault>,
-    /// What a person should look at.
+    /// Tensors that a person should inspect.
     pub outliers: Vec<String>,
 }
 
 impl CheckpointsFound {
-    /// In the checkpoints that a bundle keeps; nothing where it keeps none and has committed itself to no state.
+    /// Checks the kept checkpoints of a bundle. None if it has no checkpoints and no committed states.
     pub fn of(bundle: &Bundle, initial_weights: Option<&dyn InitialWeights>) -> Option<Self> {
         let mut found = Self::default();
         let receipt = bundle.receipt();
@@ -97,7 +99,7 @@ impl CheckpointsFound {
             found.checkpoints += 1;
             found.tensors += checkpoint.tensors().count();
             std::thread::scope(|scope| {
-                // Hashing takes as long as all the rest.
+                // Hashing takes as long as all other checks together.
                 let digest = scope.spawn(|| checkpoint.digest());
                 found.shapes(bundle, &checkpoint, is_ours);
                 found.sizes(&checkpoint);
@@ -112,7 +114,7 @@ impl CheckpointsFound {
         (found.checkpoints > 0 || begins).then_some(found)
     }
 
-    /// Whether the optimizer can have made a checkpoint, and led to it from the one before.
+    /// Checks whether the optimizer can have produced a checkpoint, and led to it from the previous one.
     fn optimized(
         &mut self,
         bundle: &Bundle,
@@ -121,16 +123,16 @@ impl CheckpointsFound {
         settings: Option<&AdamSettings>,
     ) {
         let Some(settings) = settings else {
-            return self.no("moments and moves: the optimizer is not that of `repro train`");
+            return self.no("moments and updates: the optimizer is not the one in `repro train`");
         };
         self.moments(checkpoint, settings);
         let Some(before) = before else {
-            return self.no("how far tensors moved: neither the weights of the seed nor another checkpoint is at hand");
+            return self.no("update sizes: there are no initial weights and no earlier checkpoint");
         };
         let steps = checkpoint.step.checked_sub(before.step);
         if steps.is_none_or(|steps| steps > MOST_STEPS) {
-            let apart = format!("its checkpoints are not 0 to {MOST_STEPS} steps apart");
-            return self.no(&format!("how far tensors moved: {apart}"));
+            let apart = format!("the distance of the checkpoints is not 0 to {MOST_STEPS} steps");
+            return self.no(&format!("update sizes: {apart}"));
         }
         let rates = kept::rates(bundle, before.step, checkpoint.step);
         self.between(before, checkpoint, settings, rates);
@@ -150,13 +152,13 @@ impl CheckpointsFound {
     }
 
     fn fault(&mut self, code: &'static Code, file: &str, reason: String) {
-        // One of a kind for each file is enough.
+        // One fault of a kind per file is enough.
         if !self.faults.iter().any(|known| known.code == code && known.file == file) {
             self.faults.push(WeightsFault { code, file: file.to_owned(), reason });
         }
     }
 
-    /// Whether the first committed state is that of the seed; answers whether there is one.
+    /// Checks whether the first committed state matches the seed. Returns whether there are committed states.
     fn beginning(
         &mut self,
         bundle: &Bundle,
@@ -170,44 +172,44 @@ impl CheckpointsFound {
         });
         let known = start.map(|start| start.as_ref().map(KeptCheckpoint::digest));
         match (first, known) {
-            (None, _) => self.no("the first committed state: there is none before the first step"),
-            (_, None) => self.no("the first committed state: this program has no trainer"),
+            (None, _) => self.no("the first committed state: it is not at step 0"),
+            (_, None) => self.no("the first committed state: the initial weights are unknown"),
             (_, Some(Err(why))) => self.no(&format!("the first committed state: {why}")),
             (Some(stated), Some(Ok(made))) if stated == made => {
-                self.yes("the first committed state is that of the seed");
+                self.yes("the first committed state matches the seed");
             }
             (Some(stated), Some(Ok(made))) => {
                 let reason =
-                    format!("the receipt's seed gives sha256 {made}, and the file has {stated}");
+                    format!("the receipt's seed leads to sha256 {made}; the file has {stated}");
                 self.fault(&OTHER_BEGINNING, &states.file, reason);
             }
         }
         true
     }
 
-    /// Whether the tensors are those of the receipt.
+    /// Checks whether the tensors match the receipt.
     fn digest(&mut self, checkpoint: &KeptCheckpoint, found: Digest, stated: Option<Digest>) {
         match stated {
-            None => self.no("`tensors_sha256`: the receipt has none"),
+            None => self.no("`tensors_sha256`: not in the receipt"),
             Some(stated) if stated == found => self.yes("`tensors_sha256`"),
             Some(stated) => {
-                let reason = format!("its tensors give sha256 {found}, the receipt says {stated}");
+                let reason = format!("its tensors have sha256 {found}; the receipt has {stated}");
                 self.fault(&OTHER_TENSORS, &checkpoint.file, reason);
             }
         }
     }
 
-    /// Whether names and shapes follow from the config, where the names are those of its family.
+    /// Checks whether names and shapes follow from the config, if the names are the usual ones of its family.
     fn shapes(&mut self, bundle: &Bundle, checkpoint: &KeptCheckpoint, is_ours: bool) {
         let listed = bundle.document(CONFIG).and_then(crate::params::tensors);
         let Ok(listed) = listed else {
-            return self.no("names and shapes: the config's model is not known here");
+            return self.no("names and shapes: the config's model is unknown");
         };
         let mut known = 0;
         for tensor in listed.iter() {
             let kept = checkpoint.tensor(&tensor.name);
             if is_ours && kept.is_none_or(|kept| kept.moments.is_none()) {
-                let reason = format!("`{}` and its moments are not there as float32", tensor.name);
+                let reason = format!("`{}` or its moments are missing as float32", tensor.name);
                 self.fault(&OTHER_SHAPES, &checkpoint.file, reason);
             }
             let Some(kept) = kept else { continue };
@@ -215,17 +217,17 @@ impl CheckpointsFound {
             if kept.shape != tensor.shape {
                 let (name, shape) = (&tensor.name, &tensor.shape);
                 let reason =
-                    format!("`{name}` has the shape {:?}, the config gives {shape:?}", kept.shape);
+                    format!("`{name}` has the shape {:?}; the config has {shape:?}", kept.shape);
                 self.fault(&OTHER_SHAPES, &checkpoint.file, reason);
             }
         }
         match known {
-            0 => self.no("names and shapes: the checkpoint has names of its own"),
+            0 => self.no("names and shapes: the tensor names of the checkpoint are unknown"),
             _ => self.yes("names and shapes"),
         }
     }
 
-    /// Whether gradients can have left such moments.
+    /// Checks whether any gradients can lead to these moments.
     fn moments(&mut self, checkpoint: &KeptCheckpoint, settings: &AdamSettings) {
         let most = settings.most_mean(checkpoint.step) * (1.0 + ROUNDING);
         let mut squares = 0.0;
@@ -234,16 +236,16 @@ impl CheckpointsFound {
             let Some((mean, square)) = tensor.moments else { continue };
             any = true;
             squares += square.sum(|v| v);
-            // Experts that get no tokens forget their means before their squares.
+            // In experts without tokens, first moments decay to 0 before second moments do.
             if !name.contains(EXPERTS) && mean.is_zero() && !square.is_zero() {
-                let reason = format!("`{name}` has a mean of 0 everywhere, and mean squares");
+                let reason = format!("`{name}` has first moments of 0, but second moments above 0");
                 self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
             }
             let most = most * most;
             let is_beyond = |m: f64, v: f64| (m * m > most * v.max(SMALLEST_SQUARE)) | (v < 0.0);
             if let Some((m, v)) = mean.find(square, is_beyond) {
                 let reason = format!(
-                    "`{name}` has a mean of {m} beside a mean square of {v}: at most {:.4} times its root",
+                    "`{name}` has a first moment of {m} and a second moment of {v}; the limit is {:.4} times its root",
                     settings.most_mean(checkpoint.step)
                 );
                 self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
@@ -251,18 +253,17 @@ impl CheckpointsFound {
         }
         let clip = settings.clip * settings.clip * (1.0 - settings.least_square(checkpoint.step));
         if any && settings.clip > 0.0 && squares > clip * (1.0 + 10.0 * ROUNDING) {
-            let reason = format!(
-                "the squares of all gradients sum to {squares} where clipping leaves {clip}"
-            );
+            let reason =
+                format!("the second moments sum to {squares}; clipping limits them to {clip}");
             self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
         }
         match any {
-            true => self.yes("moments that gradients can leave"),
+            true => self.yes("moments are possible"),
             false => self.no("moments: the checkpoint has none"),
         }
     }
 
-    /// Whether the optimizer can lead from one checkpoint to the next.
+    /// Checks whether the optimizer can lead from one checkpoint to the next.
     fn between(
         &mut self,
         before: &KeptCheckpoint,
@@ -271,11 +272,10 @@ impl CheckpointsFound {
         rates: Option<Vec<f64>>,
     ) {
         let Some(rates) = rates else {
-            return self
-                .no("how far tensors moved: neither config nor records have learning rates");
+            return self.no("update sizes: neither config nor records have learning rates");
         };
         if rates.iter().any(|rate| rate * settings.decay >= 1.0) {
-            return self.no("how far tensors moved: weight decay turns weights around");
+            return self.no("update sizes: weight decay reverses the signs of weights");
         }
         let steps = after.step - before.step;
         let reach = settings.reach(before.step, &rates);
@@ -288,13 +288,13 @@ impl CheckpointsFound {
             let moved = most_moved(old, new, left, steps);
             if moved > reach * (1.0 + ROUNDING) {
                 let reason = format!(
-                    "`{name}` moved by {moved:.6} in {steps} steps, which can move it by {reach:.6}"
+                    "`{name}` changed by {moved:.6} in {steps} steps; the limit is {reach:.6}"
                 );
                 self.fault(&TOO_FAR, &after.file, reason);
             }
-            self.yes("no tensor moved further than learning rates and AdamW allow");
+            self.yes("updates are within the limits of AdamW");
             let Some((_, square)) = new.moments else {
-                self.no(&format!("whether each tensor moved: `{name}` has no moments"));
+                self.no(&format!("whether each tensor changed: `{name}` has no moments"));
                 continue;
             };
             if let Some((_, old)) = old.moments {
@@ -303,11 +303,11 @@ impl CheckpointsFound {
                     |old: f64, new: f64| (old * kept > SMALLEST_SQUARE) & (new < old * kept);
                 if let Some((old, new)) = old.find(square, is_lost) {
                     let reason = format!(
-                        "`{name}`: a mean square fell from {old} to {new} in {steps} steps, and {least:.4e} of it stays"
+                        "`{name}`: a second moment fell from {old} to {new} in {steps} steps; at least {least:.4e} of it must remain"
                     );
                     self.fault(&LOST_SQUARES, &after.file, reason);
                 }
-                self.yes("mean squares that fall no faster than the optimizer lets them");
+                self.yes("second moments fall no faster than possible");
             }
             let Some(rate) = rates.last().filter(|rate| **rate > 0.0) else { continue };
             let mut weights = std::iter::zip(old.weights.iter(), new.weights.iter());
@@ -315,15 +315,15 @@ impl CheckpointsFound {
             if (is_zero || weights.all(|(a, b)| a == b))
                 && must_move(new, after.step, settings, *rate)
             {
-                let how = if is_zero { "0 everywhere" } else { "the same, bit for bit," };
+                let how = if is_zero { "0 everywhere" } else { "unchanged, bit for bit," };
                 let reason = format!("`{name}` is {how} in checkpoint {}", after.step);
                 self.fault(&NOT_MOVED, &after.file, reason);
             }
-            self.yes("tensors with moments moved");
+            self.yes("tensors with moments changed");
         }
     }
 
-    /// Whether tensors moved between two checkpoints as the slice that begins with the first one says.
+    /// Checks whether tensors changed between two checkpoints as logged by the slice that starts at the first one.
     fn as_logged(
         &mut self,
         bundle: &Bundle,
@@ -346,7 +346,7 @@ impl CheckpointsFound {
                 continue;
             };
             let found = old.distance(new);
-            // What the steps behind the slice can have taken back.
+            // The part that the steps after the slice can have undone.
             let elements = libm::sqrt(new.weights.len() as f64);
             let decayed = (after.step - end) as f64
                 * settings.decay
@@ -354,17 +354,17 @@ impl CheckpointsFound {
             let back = rest * (elements + decayed);
             if found + back + ROUNDING * moved < moved {
                 let reason = format!(
-                    "`{name}` moved by {moved} in the slice and by {found} up to checkpoint {}",
+                    "`{name}` changed by {moved} in the slice and by {found} up to checkpoint {}",
                     after.step
                 );
                 self.fault(&NOT_AS_LOGGED, &after.file, reason);
             }
         }
-        self.yes("each tensor moved as its slice says");
+        self.yes("updates match the slices");
     }
 
-    /// Tensors that are much larger than their twins in other layers. Experts that get no tokens only decay, beside others
-    /// that grow.
+    /// Finds tensors that are much larger than the same tensor in other layers. Experts are left out: those without tokens
+    /// only decay while others grow.
     fn sizes(&mut self, checkpoint: &KeptCheckpoint) {
         let mut twins: BTreeMap<String, Vec<(f64, &str)>> = BTreeMap::new();
         for (name, tensor) in checkpoint.tensors().filter(|(name, _)| !name.contains(EXPERTS)) {
@@ -378,18 +378,18 @@ impl CheckpointsFound {
             let (middle, last) = (twins[twins.len() / 2].0, &twins[twins.len() - 1]);
             if middle > 0.0 && last.0 > OUTLIER * middle {
                 let (file, name, times) = (&checkpoint.file, last.1, last.0 / middle);
-                self.outliers
-                    .push(format!("`{name}` in `{file}` is {times:.0} times the middle one"));
+                self.outliers.push(format!("`{name}` in `{file}` is {times:.0} times the median"));
             }
         }
         self.yes("norms");
     }
 }
 
-/// How far an element went beyond what weight decay, of which `left` is the least that it leaves, and rounding explain.
+/// The change of an element beyond what rounding and weight decay explain. `left` is the smallest factor that weight decay
+/// leaves.
 fn most_moved(old: TrainedTensor<'_>, new: TrainedTensor<'_>, left: f64, steps: u64) -> f64 {
     let beyond = |(old, new): (f64, f64)| {
-        // Weight decay leaves something between all of it and the least.
+        // Weight decay leaves between the smallest factor and all of the weight.
         let (a, b) = (old * left, old);
         let moved = (a.min(b) - new).max(new - a.max(b)).max(0.0);
         // Each step rounds the weight once.
@@ -398,7 +398,7 @@ fn most_moved(old: TrainedTensor<'_>, new: TrainedTensor<'_>, left: f64, steps: 
     std::iter::zip(old.weights.iter(), new.weights.iter()).map(beyond).fold(0.0, f64::max)
 }
 
-/// Whether the last update of a tensor, as its moments give it, must be seen in an element.
+/// Whether the last update of a tensor, computed from its moments, must be visible in an element.
 fn must_move(tensor: TrainedTensor<'_>, step: u64, settings: &AdamSettings, rate: f64) -> bool {
     let Some((mean, square)) = tensor.moments else { return false };
     let corrected = |beta: f64| 1.0 - libm::pow(beta, step as f64);

@@ -1,4 +1,4 @@
-//! The comparison of runs: what all hold fixed, what differs, and what some do not state.
+//! The comparison of runs: what they all hold fixed, what differs, and what some do not state.
 
 use std::collections::BTreeMap;
 
@@ -11,40 +11,40 @@ use super::{FieldGroup, RunAtStep, StatedValue};
 /// Derived quantities that differ by this much are held fixed: the verifier's default.
 pub const TOLERANCE_PERCENT: i32 = 2;
 
-/// How the runs stand to each other in one thing.
+/// The comparison of the runs in one quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// All state it, and the same.
+    /// All runs state it, with equal values.
     HeldFixed,
-    /// Two runs state it differently.
+    /// Two runs state different values.
     Differs,
-    /// Some run does not state it, and the others do not disagree.
+    /// Some runs do not state it, and the others agree.
     NotStated,
 }
 
-/// One thing, over all runs.
+/// One quantity, over all runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffRow {
-    /// What it is about.
+    /// The group of the quantity.
     pub group: FieldGroup,
     /// Its name.
     pub name: String,
-    /// The match or horizon that holds where it is equal.
+    /// The match or horizon that the runs share if it is equal.
     pub contract: Option<&'static str>,
     /// Whether it was computed and not merely stated.
     pub derived: bool,
-    /// What each run states.
+    /// The value of each run.
     pub values: Vec<Option<StatedValue>>,
-    /// Largest over smallest of what is stated, where those are numbers of one sign.
+    /// The ratio of the largest and smallest value, if all are numbers with the same sign.
     pub ratio: Option<BigRational>,
-    /// How the runs stand to each other.
+    /// The comparison of the runs.
     pub standing: Standing,
 }
 
 /// Everything that is compared, the most important first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContractDiff {
-    /// One row for each thing.
+    /// One row per quantity.
     pub rows: Vec<DiffRow>,
 }
 
@@ -72,7 +72,7 @@ impl ContractDiff {
             ((true, order), DiffRow::new(group, name, values, &exactly))
         });
         let mut rows: Vec<_> = derived.chain(stated).collect();
-        // Stable, so fields that no order is known for stay sorted by name.
+        // Stable, so fields without a known order stay sorted by name.
         rows.sort_by_key(|(order, row)| (row.group, *order));
         Self { rows: rows.into_iter().map(|(_, row)| row).collect() }
     }
@@ -82,7 +82,7 @@ impl ContractDiff {
         self.rows.iter().filter(move |row| row.standing == standing)
     }
 
-    /// The rows that decide which match or which horizon holds.
+    /// The rows that decide which match or horizon the runs share.
     pub fn contract(&self, group: FieldGroup) -> impl Iterator<Item = (&'static str, &DiffRow)> {
         self.rows
             .iter()
@@ -110,7 +110,7 @@ impl DiffRow {
         Self { group, name, contract: None, derived: false, values, ratio, standing }
     }
 
-    /// Whether all runs hold it fixed; nothing where some do not state it and no two disagree.
+    /// Whether all runs hold it fixed; none if some do not state it and no two disagree.
     pub fn holds(&self) -> Option<bool> {
         match self.standing {
             Standing::HeldFixed => Some(true),
@@ -119,7 +119,7 @@ impl DiffRow {
         }
     }
 
-    /// The value that all runs share to the last digit.
+    /// The value that all runs have in common, to the last digit.
     pub fn shared(&self) -> Option<&StatedValue> {
         let first = self.values.first()?.as_ref()?;
         self.values.iter().all(|value| value.as_ref() == Some(first)).then_some(first)

@@ -1,4 +1,4 @@
-//! Everything that a config and a receipt state, field by field, sorted by what it is about.
+//! All fields of a config and a receipt, sorted by group.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use num_rational::BigRational;
 use super::StatedValue;
 use repro_core::source::{Error, Kind, Node, Value};
 
-/// What a statement is about, most important first.
+/// The groups of fields, most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FieldGroup {
-    /// How the models are made comparable.
+    /// The match between the models.
     Match,
-    /// How long each trained where the numbers were read.
+    /// The training length at the compared step.
     Horizon,
     /// Optimizer, rates and schedule.
     Recipe,
-    /// How the numbers were measured.
+    /// The measurement of the numbers.
     Evaluation,
-    /// What it trained on.
+    /// The training data.
     Data,
     /// Anything else.
     Other,
@@ -42,7 +42,7 @@ impl FieldGroup {
     }
 }
 
-/// One field whose meaning is known: its common name and its names in configs and receipts.
+/// A known field: its common name, and its names in configs and receipts.
 struct Known {
     group: FieldGroup,
     name: &'static str,
@@ -61,10 +61,10 @@ pub const BATCH: &str = "batch size";
 pub const LENGTH: &str = "sequence length";
 /// Batches of one validation.
 pub const VALIDATION_STEPS: &str = "validation steps";
-/// Tokens a step, as a receipt states them.
+/// Tokens per step, as in a receipt.
 pub const TOKENS_PER_STEP: &str = "receipt: contract.tokens_per_step";
 
-/// Different tokens of the training data, as a receipt states them.
+/// Unique tokens of the training data, as in a receipt.
 pub const UNIQUE_TOKENS: &str = "receipt: data.unique_tokens";
 
 /// The known fields in the order of reports.
@@ -110,7 +110,7 @@ const WHOLE: &[&str] = &[STEPS, BATCH, LENGTH, VALIDATION_STEPS];
 /// Tables in which a known field means the same as at the top of a config.
 const TRANSPARENT: &[&str] =
     &["model", "model_config", "train", "training", "data", "optimizer", "schedule"];
-/// The parts of a receipt that state what a run holds fixed, and the group of each.
+/// The parts of a receipt with quantities that a run holds fixed, and their groups.
 const RECEIPT_PARTS: &[(&str, FieldGroup)] = &[
     ("contract", FieldGroup::Horizon),
     ("seeds", FieldGroup::Recipe),
@@ -122,11 +122,11 @@ const RECEIPT_PARTS: &[(&str, FieldGroup)] = &[
 /// One stated field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatedField {
-    /// What it is about.
+    /// The group of the field.
     pub group: FieldGroup,
     /// Its place among the known fields of reports; unknown ones come last.
     pub order: usize,
-    /// What it says.
+    /// The value of the field.
     pub value: StatedValue,
 }
 
@@ -138,7 +138,7 @@ pub struct StatedFields {
 }
 
 impl StatedFields {
-    /// Adds what a config states.
+    /// Adds the fields of a config.
     pub fn add_config(&mut self, root: Node<'_>) -> Result<(), Error> {
         let Ok(members) = root.members() else { return Ok(()) };
         let mut nested = Vec::new();
@@ -148,7 +148,7 @@ impl StatedFields {
                 _ => self.config_field(key, key, node)?,
             }
         }
-        // After the top, so that a field of the same name further down does not hide it.
+        // Read after the top level, so that a nested field does not hide one of the same name.
         for (key, table) in nested {
             if TRANSPARENT.contains(&key) {
                 for (inner, node) in table.members()? {
@@ -161,7 +161,7 @@ impl StatedFields {
         Ok(())
     }
 
-    /// Adds what the predicate of a receipt states.
+    /// Adds the fields of a receipt's predicate.
     pub fn add_receipt(&mut self, predicate: Node<'_>) -> Result<(), Error> {
         for (part, group) in RECEIPT_PARTS {
             let Some(table) = predicate.get(part) else { continue };
@@ -176,7 +176,7 @@ impl StatedFields {
         Ok(())
     }
 
-    /// One field of a config, under its common name where it has one that is not taken yet.
+    /// Adds one field of a config, under its common name if there is one that is not used yet.
     fn config_field(&mut self, full: &str, key: &str, node: Node<'_>) -> Result<(), Error> {
         if key == "seed" || key.ends_with("_seed") || key.starts_with("seed_") {
             self.seeds.insert(full.to_owned(), StatedValue::read(node.value()).plain());
@@ -200,7 +200,7 @@ impl StatedFields {
         Ok(())
     }
 
-    /// A value of any shape: tables by their members, everything else as it is.
+    /// Adds a value: nested dicts member by member, everything else as it is.
     fn flatten(&mut self, name: &mut String, tree: &Value, group: FieldGroup) {
         match &tree.kind {
             Kind::Object(members) if !members.is_empty() => {

@@ -11,7 +11,7 @@ use repro_core::source::{Error, Location};
 /// A token horizon: `fraction x coefficient x params` tokens, in steps of `tokens_per_step`.
 #[derive(Debug, Clone)]
 pub struct Horizon {
-    /// Which part of the whole horizon.
+    /// The fraction of the whole horizon.
     pub fraction: Interval,
     /// Tokens per parameter.
     pub coefficient: Interval,
@@ -27,7 +27,7 @@ impl Horizon {
         &(&self.fraction * &self.coefficient) * &self.params
     }
 
-    /// The horizon in steps, before rounding; `None` where a step may have no tokens.
+    /// The horizon in steps, before rounding; `None` if a step may have no tokens.
     pub fn steps(&self) -> Option<Interval> {
         self.tokens().div(&self.tokens_per_step)
     }
@@ -67,26 +67,26 @@ impl StepRounding {
     }
 }
 
-/// What a horizon is proportional to.
+/// The quantity that a horizon is proportional to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HorizonRule {
     /// Tokens per stored parameter.
     TotalDn,
     /// Tokens per parameter that a token touches.
     ActiveDn,
-    /// The same tokens for every model.
+    /// The same number of tokens for all models.
     EqualTokens,
-    /// The same steps for every model.
+    /// The same number of steps for all models.
     Steps,
-    /// The same compute, as 6 P_active FLOP a token.
+    /// The same compute, with 6 P_active FLOP per token.
     IsoFlop,
-    /// The same compute and the same different tokens as the first model, which sees each once.
+    /// The compute and unique tokens of the first model, which sees each token once.
     StrictReuse,
-    /// The same compute as the first model, over half as many different tokens, each seen twice.
+    /// The compute of the first model with half as many unique tokens, each seen twice.
     RelaxedReuse,
 }
 
-/// How often each token is seen where data is reused by the relaxed scheme.
+/// The number of epochs in the relaxed scheme of data reuse.
 const RELAXED_EPOCHS: u64 = 2;
 /// FLOPs of one token for each parameter that it touches, forward and backward.
 const FLOP_PER_PARAMETER: u64 = 6;
@@ -105,7 +105,7 @@ impl HorizonRule {
         }
     }
 
-    /// What its coefficient counts.
+    /// The unit of its coefficient.
     pub fn unit(self) -> &'static str {
         match self {
             Self::TotalDn => "tokens per P_total",
@@ -114,15 +114,15 @@ impl HorizonRule {
             Self::Steps => "steps",
             Self::IsoFlop => "FLOP at 6 P_active per token",
             Self::StrictReuse => {
-                "unique tokens for all, and the compute of the first model, which sees each once"
+                "unique tokens for all models, with the compute of one epoch of the first model"
             }
             Self::RelaxedReuse => {
-                "tokens for the first model, its compute for all, each token seen twice"
+                "tokens for the first model, its compute for all models, two epochs"
             }
         }
     }
 
-    /// Whether it says how many different tokens there are.
+    /// Whether it determines the number of unique tokens.
     pub fn reuses(self) -> bool {
         matches!(self, Self::StrictReuse | Self::RelaxedReuse)
     }
@@ -131,13 +131,13 @@ impl HorizonRule {
 /// One horizon for any set of models.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What the horizon is proportional to.
+    /// The quantity that the horizon is proportional to.
     pub rule: HorizonRule,
-    /// How much of it, exactly.
+    /// The exact coefficient.
     pub coefficient: BigRational,
-    /// Which part of the whole horizon.
+    /// The fraction of the whole horizon.
     pub fraction: BigRational,
-    /// Tokens per step; those of each run's own config where absent.
+    /// Tokens per step; if absent, from the config of each run.
     pub tokens_per_step: Option<BigRational>,
 }
 
@@ -152,12 +152,12 @@ pub struct ModelHorizon {
     pub tokens: BigRational,
     /// The steps, exactly.
     pub steps: BigRational,
-    /// The different tokens among them, where the horizon says so.
+    /// The number of unique tokens, if the horizon determines it.
     pub unique: Option<BigRational>,
 }
 
 impl ModelHorizon {
-    /// How often each token is seen, where that is known.
+    /// The number of epochs, if it is known.
     pub fn epochs(&self) -> Option<BigRational> {
         let unique = self.unique.as_ref().filter(|unique| !unique.is_zero())?;
         Some(&self.tokens / unique)
@@ -213,7 +213,7 @@ impl Plan {
     }
 }
 
-/// What one token touches: known and not nothing.
+/// The active parameters, which must be known and positive.
 fn active(run: &RunAtStep) -> Result<u64, Error> {
     run.active.filter(|active| *active > 0).ok_or_else(|| {
         let place = Location::file(run.file.as_str());

@@ -1,8 +1,7 @@
-//! Contracts: how models are made comparable, how long each trains, and what two runs hold fixed.
+//! Contracts: how models are made comparable, how long each one trains, and what two runs hold fixed.
 //!
-//! Owns horizons in tokens and steps, the phases of a learning-rate schedule, and the comparison of
-//! runs at the steps where their numbers were read. Which of them a post holds fixed is its claim;
-//! counting parameters is left to `params`.
+//! Owns horizons in tokens and steps, the phases of a learning-rate schedule, and the comparison of runs at the steps of
+//! their reported numbers. Which of these a post holds fixed is a claim; `params` counts parameters.
 
 mod diff;
 mod fields;
@@ -22,8 +21,8 @@ pub use schedule::{Phase, Schedule};
 pub use value::StatedValue;
 
 codes! {
-    BAD_STEP = "contract::bad-step", "the text after `@` is not a step", "write `PATH@STEP` with a whole number, as in `run.toml@8320`";
-    NO_ONE_CONFIG = "contract::no-one-config", "a bundle does not hold exactly one config", "name the config itself, as in `BUNDLE/data/configs/run.toml`";
+    BAD_STEP = "contract::bad-step", "the text after `@` is not a step", "write `PATH@STEP` with a whole number, such as `run.toml@8320`";
+    NO_ONE_CONFIG = "contract::no-one-config", "a bundle does not have exactly one config", "pass the config itself, such as `BUNDLE/data/configs/run.toml`";
     NO_STEP_SIZE = "contract::no-step-size", "the number of tokens per step is unknown", "pass `--tokens-per-step`, or state batch size and sequence length";
-    NO_ACTIVE = "contract::no-active", "the number of active parameters is unknown", "name the config, or put `config.json` next to the weights";
+    NO_ACTIVE = "contract::no-active", "the number of active parameters is unknown", "pass the config, or put `config.json` next to the weights";
 }

@@ -9,15 +9,15 @@ use super::{FieldGroup, RunAtStep, StatedValue};
 
 /// A quantity that is computed and not merely stated.
 pub struct ContractQuantity {
-    /// What it is about.
+    /// The group of the quantity.
     pub group: FieldGroup,
     /// Its name in reports.
     pub name: &'static str,
-    /// The match or horizon that holds where it is equal.
+    /// The match or horizon that the runs share if it is equal.
     pub contract: Option<&'static str>,
     /// Whether it is equal within the tolerance, or only exactly.
     pub tolerant: bool,
-    /// Its value, where the run states enough.
+    /// Its value, if the run states enough.
     pub of: fn(&RunAtStep) -> Option<StatedValue>,
 }
 
@@ -62,7 +62,7 @@ pub static QUANTITIES: &[ContractQuantity] = &[
         number(Some(whole(6) * whole(run.active?) * run.tokens()? / scale))
     }),
     tolerant(FieldGroup::Horizon, "tokens per routed expert", None, tokens_per_expert),
-    tolerant(FieldGroup::Horizon, "part of its own schedule", None, |run| {
+    tolerant(FieldGroup::Horizon, "fraction of its own schedule", None, |run| {
         number(Some(whole(run.step?) / run.schedule_steps().filter(|steps| !steps.is_zero())?))
     }),
     exact(FieldGroup::Recipe, "learning-rate phase", |run| {
@@ -93,7 +93,7 @@ fn over(tokens: BigRational, params: u64) -> Option<BigRational> {
     (params > 0).then(|| tokens / whole(params))
 }
 
-/// The share of tokens that one expert sees where all are used alike: `tokens x K / E`.
+/// The tokens per expert under uniform routing: `tokens x K / E`.
 fn tokens_per_expert(run: &RunAtStep) -> Option<StatedValue> {
     let shape = run.objects.as_ref()?.shape;
     if shape.experts == 0 {

@@ -12,7 +12,7 @@ use repro_bundle::bundle::{Bundle, CONFIG, FACTS, Origin};
 use repro_bundle::checkpoint::read_document;
 use repro_core::source::{Document, Error, Kind, Location, Node};
 
-/// Where the compared step comes from.
+/// The source of the compared step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOrigin {
     /// The caller named it.
@@ -43,15 +43,15 @@ pub struct RunAtStep {
     pub family: &'static str,
     /// P_total.
     pub total: u64,
-    /// P_active, where it is known.
+    /// P_active, if it is known.
     pub active: Option<u64>,
     /// The step at which the number was read.
     pub step: Option<u64>,
-    /// Who says so.
+    /// The source of the step.
     pub step_origin: Option<StepOrigin>,
-    /// How the evidence came to be and its digest, where it is a bundle.
+    /// The origin of the evidence and its digest, if it is a bundle.
     pub bundle: Option<(Origin, String)>,
-    /// What a reader should know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
     pub(super) objects: Option<ParameterCounts>,
     pub(super) fields: StatedFields,
@@ -85,7 +85,7 @@ impl RunAtStep {
         Ok(run)
     }
 
-    /// A model that states nothing beside its parameters.
+    /// A model without any information except its parameters.
     fn bare(file: &str, total: u64, active: Option<u64>, objects: Option<ParameterCounts>) -> Self {
         Self {
             file: file.to_owned(),
@@ -166,7 +166,7 @@ impl RunAtStep {
         self.fields.number(STEPS)
     }
 
-    /// Tokens seen at the compared step: as the receipt's checkpoint says, else by the size of a step.
+    /// Tokens seen at the compared step: from the receipt's checkpoint, or else from the tokens per step.
     pub(super) fn tokens(&self) -> Option<BigRational> {
         let step = self.step?;
         let saved = self.checkpoints.iter().find(|(saved, _)| *saved == step);
@@ -190,7 +190,7 @@ fn is_index(file: &str) -> bool {
     file.ends_with(".safetensors.index.json")
 }
 
-/// Parts `PATH@STEP`; a file whose name holds an `@` is that file.
+/// Splits `PATH@STEP`, unless a file with the whole name exists.
 fn split(argument: &str) -> Result<(&str, Option<u64>), Error> {
     let Some((path, step)) = argument.rsplit_once('@') else { return Ok((argument, None)) };
     if Path::new(argument).exists() {
@@ -206,7 +206,7 @@ fn split(argument: &str) -> Result<(&str, Option<u64>), Error> {
     }
 }
 
-/// The part of a config that describes the model: some trainers keep it in a table of its own.
+/// The part of a config that describes the model: some trainers nest it in a dict.
 fn model(config: &Document) -> Document {
     let root = config.root();
     match root.get("model") {

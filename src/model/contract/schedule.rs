@@ -1,4 +1,4 @@
-//! The learning-rate schedule of a config, and where in it a step lies.
+//! The learning-rate schedule of a config, and the phase of a step.
 
 use repro_core::source::{Document, Error};
 
@@ -10,7 +10,7 @@ pub struct Schedule {
     decay: f64,
 }
 
-/// Where in its schedule a run is.
+/// The phase of a run in its schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Phase {
     /// Before the peak.

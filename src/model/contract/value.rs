@@ -1,4 +1,4 @@
-//! What a run states about one thing, and when two statements are the same.
+//! The stated value of a quantity, and the equality of two values.
 
 use num_rational::BigRational;
 use num_traits::Signed;
@@ -21,7 +21,7 @@ pub enum StatedValue {
     Number(BigRational),
     /// Anything that is compared as text.
     Text(String),
-    /// Where a step lies in a learning-rate schedule.
+    /// The phase of a step in a learning-rate schedule.
     Phase(Phase),
     /// The thing does not exist in this run, such as experts in a dense model.
     Nothing(&'static str),
@@ -33,7 +33,7 @@ impl StatedValue {
         Self::Number(BigRational::from_integer(value.into()))
     }
 
-    /// What a config says; lists are compared by their text.
+    /// Reads a value of a config; lists are compared as text.
     pub fn read(tree: &Value) -> Self {
         match &tree.kind {
             Kind::Number(text) => match Printed::parse(&text.replace('_', "")) {
@@ -57,7 +57,7 @@ impl StatedValue {
         }
     }
 
-    /// Whether both say the same; numbers may differ by `tolerance`, relative to the smaller.
+    /// Whether two values are equal; numbers may differ by `tolerance`, relative to the smaller one.
     pub fn same(&self, other: &Self, tolerance: &BigRational) -> bool {
         match (self, other) {
             (Self::Number(a), Self::Number(b)) => {

@@ -1,43 +1,44 @@
 //! One measured column of two runs, and whether one follows from the other.
 //!
-//! Two seeds see other batches, so each of their losses has noise of its own. The part of a column that no neighbour
-//! foretells measures that noise; two columns that agree far below it, value after value, are of one run.
+//! Two seeds see different batches, so the losses of each run have their own noise. The part of a column that its neighbors
+//! do not predict measures this noise; two columns that agree far below it, value after value, come from one run.
 
 use std::collections::BTreeSet;
 
-/// The most points of a column that are kept.
+/// The maximum number of points of a column that are kept.
 const MOST_POINTS: usize = 1024;
-/// The decimals beyond which a printed number tells nothing of its unit.
+/// The number of decimals from which a printed number has no recognizable unit.
 const MOST_DECIMALS: usize = 12;
-/// What a conversion to float32 and back may have moved a value by, as a share of it.
+/// The largest relative change of a value from conversion to float32 and back.
 const FLOAT32: f64 = 1.2e-7;
-/// What a sum or a product in float64 may have, as a share of it.
+/// The largest relative error of a sum or a product in float64.
 const FLOAT64: f64 = 1e-15;
-/// The noise of a column that two seeds at least do not share: runs of one data order share the difficulty of batches.
+/// The minimum noise of a column that two seeds do not share: runs with the same data order share the difficulty of
+/// batches.
 const OWN_NOISE: f64 = 0.1;
-/// The least that losses of two seeds differ by, as a share of them.
+/// The minimum relative difference between the losses of two seeds.
 const SEEDS_DIFFER: f64 = 3e-4;
-/// The fewest values by which a changed column (shifted, scaled) is recognized.
+/// The minimum number of values by which a changed column (shifted, scaled) is recognized.
 const FEWEST_CHANGED: usize = 8;
-/// The share of values that must follow; the others may have been edited.
+/// The fraction of values that must follow a law; the others may have been edited.
 const MOST_FOLLOW: f64 = 0.75;
-/// The most bits that one value counts.
+/// The maximum number of bits that one value counts.
 const MOST_BITS: f64 = 20.0;
-/// How near values are, as a share of the noise of their column, that no rule gives and no seed either.
+/// The distance of values, relative to the noise of their column, that neither a rule nor a different seed explains.
 const FAR_BELOW_NOISE: f64 = 0.02;
-/// So many points of a pair are tried before all are.
+/// The number of points of a pair that are tried before all are.
 const TRIED: usize = 64;
-/// So many points of three runs are tried before all are,
+/// The number of points of three runs that are tried before all are.
 const MEANS_TRIED: usize = 16;
-/// one of which is a mean of the others with such a share of one; others would be the other run itself.
+/// The range of weights of a mean of two runs; a weight outside would be one of the runs itself.
 const SHARES: std::ops::RangeInclusive<f64> = 0.02..=0.98;
-/// What rounding makes of a half.
+/// The tolerance of a half after rounding.
 const NEARLY_HALF: f64 = 1e-3;
-/// So many values of a column are marks of its run.
+/// The number of values of a column that identify its run.
 const MARKS: usize = 4;
-/// By how many records a copy may be moved.
+/// The maximum shift of a copy, in records.
 const MOST_LAG: usize = 3;
-/// The most records after which a shared start is looked for.
+/// The maximum number of records after which a shared start is looked for.
 const FEWEST_SHARED: usize = 4;
 
 /// A measured number over a run, in the order of its steps.
@@ -46,11 +47,11 @@ pub struct MeasuredColumn {
     points: Vec<(u64, f64)>,
     /// Half of a unit of the last decimal that any of the values has.
     half_unit: f64,
-    /// The standard deviation that neighbours do not explain.
+    /// The standard deviation that neighbors do not explain.
     noise: f64,
 }
 
-/// How one column follows from another.
+/// The way in which one column follows from another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Law {
     /// The values are the same, as far as they are printed.
@@ -59,32 +60,32 @@ pub enum Law {
     Shifted(f64),
     /// They are multiplied by a constant.
     Scaled(f64),
-    /// Both: the factor, and what is added.
+    /// Both: the factor, and the offset.
     Affine(f64, f64),
-    /// They are moved by what changes slowly.
+    /// They differ by a slow drift.
     Drifting,
 }
 
-/// What two columns have in common.
+/// The agreement of two columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ColumnAgreement {
     /// How one follows from the other.
     pub law: Law,
-    /// How many values follow it,
+    /// The number of values that follow the law.
     pub follow: usize,
-    /// of how many that both runs have,
+    /// The number of common values.
     pub common: usize,
-    /// at steps that differ by so much.
+    /// The shift between the steps of both.
     pub moved: i64,
     /// How unlikely it is between two seeds, in bits.
     pub bits: f64,
-    /// What runs of other seeds would differ by there.
+    /// The difference between runs with different seeds.
     pub noise: f64,
-    /// Where values are equal up to a step and differ afterwards: that step, and the next one.
+    /// The last equal step and the next one, if values are equal up to a step and differ afterwards.
     pub parts: Option<(u64, u64)>,
     /// The largest difference that is left.
     pub residual: f64,
-    /// Whether the law gives the digits: values that are only near are never more than a doubt.
+    /// Whether the law reproduces the digits: values that are only close are never more than a doubt.
     pub has_rule: bool,
 }
 
@@ -97,8 +98,8 @@ struct Pair {
 }
 
 impl MeasuredColumn {
-    /// From values by step; none where there are no finite ones. Of very many those are kept whose steps have a remainder that
-    /// depends on the step alone, so that columns of other lengths keep the same ones.
+    /// Builds a column from values by step; none without finite values. Of a very long column, the steps are kept that have
+    /// a certain remainder, which depends only on the step, so columns of different lengths keep the same steps.
     pub fn new(points: impl IntoIterator<Item = (u64, f64)>) -> Option<Self> {
         let finite = points.into_iter().filter(|(_, value)| value.is_finite());
         let mut points: Vec<_> = finite.collect();
@@ -110,7 +111,7 @@ impl MeasuredColumn {
         let mut zeros = 0;
         while points.len() > MOST_POINTS {
             zeros += 1;
-            // The golden ratio spreads neighbouring steps evenly (Fibonacci hashing).
+            // The golden ratio spreads neighboring steps evenly (Fibonacci hashing).
             let is_kept =
                 |step: u64| step.wrapping_mul(0x9e37_79b9_7f4a_7c15).leading_zeros() >= zeros;
             points.retain(|(step, _)| is_kept(*step));
@@ -118,12 +119,12 @@ impl MeasuredColumn {
         Some(Self { noise: noise(&values), points, half_unit })
     }
 
-    /// How many values it has.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.points.len()
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
@@ -139,8 +140,8 @@ impl MeasuredColumn {
         points.map(|(step, value)| (*step, value.to_bits()))
     }
 
-    /// The share of one column of which this is the weighted mean with another, with what follows from that; none where the
-    /// digits do not. A few values are looked at before all are.
+    /// The weight of `one` if this column is the weighted mean of both, with the evidence; none if the digits do not match.
+    /// A few values are tested before all are.
     pub fn mean_of(&self, one: &Self, other: &Self) -> Option<(f64, ColumnAgreement)> {
         let tried = self.points.iter().step_by(self.len().div_ceil(MEANS_TRIED).max(1));
         let (share, mean) = mean_through(tried, one, other)?;
@@ -155,7 +156,7 @@ impl MeasuredColumn {
         let half_unit = one.half_unit.max(other.half_unit);
         let found = self.agreement(&Self { noise: noise(&values), points, half_unit })?;
         let is_mean = found.law == Law::Equal && found.has_rule && found.parts.is_none();
-        // The share comes from the values.
+        // The weight is computed from the values.
         let bits = found.bits - MOST_BITS;
         is_mean.then_some((share, ColumnAgreement { bits, ..found }))
     }
@@ -165,7 +166,7 @@ impl MeasuredColumn {
         self.points.get(at).map(|(_, value)| *value)
     }
 
-    /// What the column has in common with another, if it is more than what two seeds have.
+    /// The agreement with a different column, if it exceeds that of two seeds.
     pub fn agreement(&self, other: &Self) -> Option<ColumnAgreement> {
         let compared = Compared {
             units: (self.half_unit, other.half_unit),
@@ -185,7 +186,7 @@ impl MeasuredColumn {
     }
 }
 
-/// The share of one column, by least squares, and the mean of both with it at the steps that all three have.
+/// The weight of one column, by least squares, and the weighted mean of both at the steps that all three have.
 fn mean_through<'p>(
     points: impl Iterator<Item = &'p (u64, f64)>,
     one: &MeasuredColumn,
@@ -196,7 +197,7 @@ fn mean_through<'p>(
         .collect();
     let squares: f64 = all.iter().map(|(_, _, one, other)| (one - other).powi(2)).sum();
     let products: f64 = all.iter().map(|(_, own, one, other)| (own - other) * (one - other)).sum();
-    // A mean of two is rounded, and so is a share: a half is a half.
+    // A weighted mean is rounded, and so is a weight: a half is a half.
     let share = products / squares;
     let share = if (share - 0.5).abs() < NEARLY_HALF { 0.5 } else { share };
     let is_enough = all.len() >= FEWEST_CHANGED && share.is_finite();
@@ -230,7 +231,7 @@ fn moved<'p>(
     })
 }
 
-/// What two columns are compared by.
+/// The data for the comparison of two columns.
 #[derive(Debug, Clone, Copy)]
 struct Compared {
     units: (f64, f64),
@@ -250,7 +251,7 @@ impl Compared {
         let fits = |law: &Law| self.follows(&tried, *law) && self.follows(pairs, *law);
         let follow = |law: &Law| pairs.iter().filter(|pair| self.fits(pair, *law)).count();
         let fitting = laws.into_iter().flatten().filter(fits);
-        // Of laws that as many follow the simplest one is told.
+        // If several laws fit equally many values, the simplest one is reported.
         let fitting = fitting.rev().max_by_key(follow);
         match fitting {
             Some(law) => self.judged(pairs, law, moved),
@@ -264,7 +265,7 @@ impl Compared {
         let leading = is_equal.iter().take_while(|equal| **equal).count();
         let rest = is_equal.get(leading..).unwrap_or_default();
         let later = rest.iter().filter(|equal| **equal).count();
-        // An edited value stands among equal ones; runs that part do not meet again.
+        // An edited value is surrounded by equal ones; runs that diverge do not meet again.
         let part = pairs.get(leading).filter(|_| leading > 0 && later * 5 <= rest.len());
         if let Some(next) = part {
             let shared = pairs.get(..leading)?;
@@ -286,12 +287,12 @@ impl Compared {
         follow > 0 && follow as f64 >= MOST_FOLLOW * pairs.len() as f64
     }
 
-    /// Whether the second value of a pair is what the law makes of the first one, as far as both are printed.
+    /// Whether the second value of a pair follows from the first one by the law, to the printed precision.
     fn fits(&self, pair: &Pair, law: Law) -> bool {
         residual_size(pair, law) <= self.room(pair, law)
     }
 
-    /// What rounding leaves open.
+    /// The tolerance due to rounding.
     fn room(&self, pair: &Pair, law: Law) -> f64 {
         let factor = match law {
             Law::Equal | Law::Drifting => 1.0,
@@ -301,14 +302,14 @@ impl Compared {
             Law::Scaled(factor) | Law::Affine(factor, _) => 2.0 * factor.abs().max(1.0),
         };
         let rounding = factor * (self.units.0 + self.units.1) * (1.0 + 1e-6);
-        // Of two columns with equally many digits one is no rounding of the other: what a sum in another order changes
-        // in the last digits is a difference.
+        // If two columns have equally many digits, neither is a rounding of the other: a change in the last digits, as from
+        // a different summation order, is a difference.
         let is_rounded = self.units.0.max(self.units.1) > 9.0 * self.units.0.min(self.units.1);
         let conversion = if is_rounded { FLOAT32 } else { FLOAT64 };
         rounding + conversion * pair.one.abs().max(pair.other.abs())
     }
 
-    /// What honest seeds differ by at a pair, once the law is taken off.
+    /// The difference between runs with different seeds at a pair, after removing the law.
     fn honest(&self, pair: &Pair, law: Law) -> f64 {
         let own = OWN_NOISE * self.noise;
         match law {
@@ -329,7 +330,7 @@ impl Compared {
             return None;
         }
         let mut seen = BTreeSet::new();
-        // A value that comes again is no further evidence.
+        // A repeated value is no further evidence.
         let told = following.iter().filter(|pair| seen.insert(pair.one.to_bits()));
         let each = told.map(|pair| (self.honest(pair, law) / self.room(pair, law)).log2());
         let bits: f64 = each.skip(parameters).map(|bits| bits.clamp(0.0, MOST_BITS)).sum();
@@ -351,7 +352,7 @@ impl Compared {
         let is_edit =
             |pair: &&Pair| residual_size(pair, law) > FAR_BELOW_NOISE * self.honest(pair, law);
         let others = pairs.iter().filter(|pair| !self.fits(pair, law));
-        // Nobody edits the last digits of a few values: a sum in another order changes them.
+        // Nobody edits the last digits of a few values: a different summation order changes them.
         let are_edited = others.clone().count() == 0 || others.clone().any(|pair| is_edit(&pair));
         Some(ColumnAgreement { has_rule: are_edited, ..found })
     }
@@ -402,7 +403,7 @@ impl Compared {
     }
 }
 
-/// How far the second value of a pair is from what the law makes of the first one.
+/// The distance of the second value of a pair from the law's prediction.
 fn residual_size(pair: &Pair, law: Law) -> f64 {
     let expected = match law {
         Law::Equal | Law::Drifting => pair.one,
@@ -413,8 +414,8 @@ fn residual_size(pair: &Pair, law: Law) -> f64 {
     (pair.other - expected).abs()
 }
 
-/// How far the difference of each inner pair is from those of its neighbours: what is added slowly leaves nothing of it, and
-/// the noise of a run of its own does.
+/// The distance of each inner pair's difference from its neighbors' differences: a slow drift vanishes here, and the noise
+/// of an independent run remains.
 fn beside_neighbours(pairs: &[Pair]) -> Vec<f64> {
     let differences: Vec<f64> = pairs.iter().map(|pair| pair.other - pair.one).collect();
     let sizes = differences.windows(3).map(|near| match near {
@@ -424,9 +425,9 @@ fn beside_neighbours(pairs: &[Pair]) -> Vec<f64> {
     sizes.collect()
 }
 
-/// The standard deviation of what neighbours do not explain: the lesser of the second and the fourth differences, robustly.
-/// Differences of white noise have its variance times the sum of the squares of their coefficients, 6 and 70; those of a
-/// smooth column vanish.
+/// The standard deviation of the part that neighbors do not explain: the smaller of the robust estimates from second and
+/// fourth differences. Differences of white noise have its variance times the sum of their squared coefficients, 6 and 70;
+/// those of a smooth column vanish.
 fn noise(values: &[f64]) -> f64 {
     let once = |values: &[f64]| -> Vec<f64> {
         values.iter().zip(values.iter().skip(1)).map(|(a, b)| b - a).collect()
@@ -454,7 +455,7 @@ fn positive_least(one: f64, other: f64) -> f64 {
     if one == 0.0 || other == 0.0 { one.max(other) } else { one.min(other) }
 }
 
-/// How many decimals the shortest text has that gives a number back.
+/// The number of decimals in the shortest text that reads back as the number.
 fn decimals(value: f64) -> usize {
     let text = value.to_string();
     text.split_once('.').map_or(0, |(_, decimals)| decimals.len()).min(MOST_DECIMALS)
@@ -490,7 +491,7 @@ mod tests {
         decimals: i32,
         /// The noise of batches,
         noise: f64,
-        /// and the share of it that runs of one data order have in common.
+        /// The fraction of the noise that runs with the same data order share.
         shared: f64,
         /// The spread of whole runs.
         spread: f64,
@@ -547,7 +548,7 @@ mod tests {
         #[test]
         fn honest_seeds_are_never_accused(course in courses(), seeds in any::<[u64; 3]>()) {
             let [data, one, other] = seeds;
-            // The same order of data, and another one.
+            // The same order of data, and a different one.
             for second in [course.run(data, other), course.run(data ^ 1, other)] {
                 let found = kinship(&course.run(data, one), &second);
                 prop_assert!(found.is_none(), "{found:?}");
@@ -569,7 +570,7 @@ mod tests {
             let found = kinship(&parent, &child).unwrap();
             prop_assert_eq!(found.kind, KinshipKind::SharedStart);
             prop_assert!(!found.is_refuted());
-            let parts = format!("up to step {}, and they part at step {}", 10 * shared, 10 * (shared + 1));
+            let parts = format!("up to step {}, and differ from step {}", 10 * shared, 10 * (shared + 1));
             prop_assert!(found.evidence.contains(&parts), "{}", found.evidence);
         }
 
@@ -646,7 +647,10 @@ mod tests {
                 });
                 let found = super::super::related(&traces.iter().collect::<Vec<_>>());
                 assert!(found.iter().any(|one| one.kinship.is_refuted()), "{share} {decimals}");
-                assert!(found[0].kinship.evidence.contains("of those of `run` plus"), "{found:?}");
+                assert!(
+                    found[0].kinship.evidence.contains("times the values of `run` plus"),
+                    "{found:?}"
+                );
             }
         }
     }

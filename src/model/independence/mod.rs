@@ -1,7 +1,9 @@
-//! Runs that are one run: equal weights, states or records under other names and seeds, and copies that were changed a little.
+//! Detects runs that are one run: equal weights, states or records under different names and seeds, and slightly changed
+//! copies.
 //!
-//! One function decides it for all that take several runs: [`related`]. It never goes by one column that two honest runs share,
-//! such as learning rates, steps or tokens, but by what has noise: losses, norms of gradients, and the digests of weights.
+//! One function decides this for all commands that take several runs: [`related`]. It never uses a column that two honest
+//! runs share, such as learning rates, steps or tokens, but only noisy ones: losses, gradient norms, and digests of
+//! weights.
 
 mod column;
 mod trace;
@@ -11,45 +13,45 @@ use std::collections::BTreeMap;
 pub use column::{ColumnAgreement, Law, MeasuredColumn};
 pub use trace::RunTrace;
 
-/// So many bits of evidence exclude chance: one in 10^12.
+/// The number of bits of evidence that excludes chance: one in 10^12.
 const CERTAIN: f64 = 40.0;
-/// So many leave a doubt worth telling.
+/// The number of bits from which a doubt is reported.
 const DOUBTFUL: f64 = 20.0;
-/// Beyond so many runs only pairs that share a digest or a value are compared.
+/// With more runs than this, only pairs that share a digest or a value are compared.
 pub const MOST_COMPARED: usize = 400;
-/// Among so many runs at most, a mean of two others is looked for.
+/// The maximum number of runs among which means of two others are searched for.
 const MOST_MIXED: usize = 24;
 
-/// What two runs have in common that no two seeds have.
+/// An agreement of two runs that no two seeds have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kinship {
-    /// What they are to each other.
+    /// The relation of the two runs.
     pub kind: KinshipKind,
     /// Whether chance is excluded.
     pub is_certain: bool,
-    /// Which values, how many, and what runs of other seeds would differ by.
+    /// The values, their number, and the difference between runs with different seeds.
     pub evidence: String,
 }
 
-/// What two runs are to each other.
+/// The relation of two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KinshipKind {
-    /// One run, or one and its start.
+    /// One run, or a run and its start.
     OneRun,
     /// One is the other with its numbers changed by a rule, rounded, moved, or edited in a few places.
     Changed,
-    /// They share a start and part at a step.
+    /// They share a start and diverge at a step.
     SharedStart,
 }
 
-/// Two of several runs, by their places, and what they have in common.
+/// Two of several runs, by position, with their agreement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RelatedRuns {
     /// The first one.
     pub first: usize,
     /// The later one.
     pub second: usize,
-    /// What they have in common.
+    /// Their agreement.
     pub kinship: Kinship,
 }
 
@@ -87,7 +89,7 @@ pub fn related(traces: &[&RunTrace]) -> Vec<RelatedRuns> {
     found
 }
 
-/// The run number `at` as a mean of two others: beside the earlier one of them, or before it.
+/// Detects that the run `at` is a mean of two others, and reports it together with the earlier of the two.
 fn mean(traces: &[&RunTrace], at: usize) -> Option<RelatedRuns> {
     let own = traces.get(at)?;
     all_pairs(traces.len()).into_iter().filter(|(one, other)| *one != at && *other != at).find_map(
@@ -102,7 +104,7 @@ fn all_pairs(count: usize) -> Vec<(usize, usize)> {
     (0..count).flat_map(|second| (0..second).map(move |first| (first, second))).collect()
 }
 
-/// The pairs that share a mark, each run with the first one of the mark.
+/// The pairs that share a mark, each run paired with the first one of the mark.
 fn met(traces: &[&RunTrace]) -> Vec<(usize, usize)> {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     let mut pairs = std::collections::BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What tells one run from another: the digests of its states, and the columns that have noise.
+//! The identity of a run: the digests of its states, and its noisy columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,39 +9,39 @@ use repro_core::source::{Kind, Node};
 
 use super::{CERTAIN, ColumnAgreement, DOUBTFUL, Kinship, KinshipKind, Law, MeasuredColumn};
 
-/// Where evaluations lie.
+/// The folder of evaluations.
 const EVALUATIONS: &str = "data/evaluation/";
-/// Where the tables of imported logs lie.
+/// The folder of tables from imported logs.
 const PRINTED: &str = "data/printed/";
-/// Where a receipt of an import has the seed that the names of its log tell.
+/// The field of an imported receipt with the seed from the log's path.
 const SEED_IN_PATH: &str = "seed_in_path";
 /// The columns that have the noise of their run, under our names,
 const MEASURED: [&str; 3] = ["loss", "val_loss", "grad_norm"];
-/// and those of them that are kept of each bundle.
+/// The columns that are kept for each bundle.
 const OURS: [&str; 2] = ["loss", "grad_norm"];
-/// So many lines of a log name its columns: evaluations may come later than losses.
+/// The number of log lines that are searched for column names: evaluations may come later than losses.
 const NAMED_LINES: usize = 200;
 /// The digits of differences in messages.
 const SHOWN_DIGITS: usize = 2;
 
-/// What is kept of a run to hold it against others.
+/// The data of a run that is compared with other runs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunTrace {
-    /// What findings call it, where it has a name.
+    /// Its name in findings, if it has one.
     pub name: String,
-    /// Its seeds by what they are of, where it states them.
+    /// Its stated seeds by purpose.
     pub seeds: BTreeMap<&'static str, String>,
     /// Digests of weights, by step and name: equal ones are of one run.
     weights: BTreeMap<u64, Vec<String>>,
     /// The digests of whole files of the run: its states, its records.
     files: BTreeMap<&'static str, String>,
     columns: BTreeMap<String, MeasuredColumn>,
-    /// What it began with, by the seed that gives it: digests of weights before the first step, and batches of slices.
+    /// Its starting data by seed: digests of the initial weights, and batches of slices.
     given: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl RunTrace {
-    /// Of a bundle. Where its log is no document, of what was kept of it.
+    /// Reads a bundle. If its log is not a document, uses the kept records.
     pub fn of(bundle: &Bundle) -> Self {
         let mut trace = Self { name: bundle.name().to_owned(), ..Self::default() };
         let receipt = bundle.receipt();
@@ -76,7 +76,7 @@ impl RunTrace {
         };
         trace.measured(&format!("`loss` in `{METRICS}`"), recorded(|record| record.loss));
         trace.measured(&format!("`grad_norm` in `{METRICS}`"), recorded(|record| record.grad_norm));
-        trace.measured("the losses of the evaluations", evaluated(bundle));
+        trace.measured("the evaluation losses", evaluated(bundle));
         for (name, points) in logged_by_others(bundle) {
             trace.measured(&name, points);
         }
@@ -94,8 +94,8 @@ impl RunTrace {
         self.seeds.iter().any(|(of, seed)| other.seeds.get(of).is_some_and(|theirs| theirs != seed))
     }
 
-    /// What both began with though they state other seeds of it, in words. There are honest reasons: weights that were
-    /// trained before, an order of the data that no seed gives.
+    /// A description of starting data that both share although they state different seeds for it. There are honest reasons:
+    /// pretrained weights, or a data order that does not depend on a seed.
     pub fn shared_beginning(&self, other: &Self) -> Option<String> {
         let shared = self.given.iter().find_map(|(of, own)| {
             let (seed, theirs) = (self.seeds.get(of)?, other.seeds.get(of)?);
@@ -105,10 +105,10 @@ impl RunTrace {
         });
         let (of, first, seed, theirs) = shared?;
         let what = match of {
-            "init" => "the weights before the first step".to_owned(),
+            "init" => "the initial weights".to_owned(),
             _ => format!("the tokens of step {}", first.split(' ').next().unwrap_or_default()),
         };
-        Some(format!("{what} are the same, under the seeds {seed} and {theirs} of `{of}`"))
+        Some(format!("{what} are the same, although the `{of}` seeds are {seed} and {theirs}"))
     }
 
     /// The digests alone.
@@ -116,7 +116,7 @@ impl RunTrace {
         Self { columns: BTreeMap::new(), given: BTreeMap::new(), ..self }
     }
 
-    /// What runs of a large set meet by: digests, and values of their courses.
+    /// The keys by which runs of a large set are paired: digests, and values of columns.
     pub(super) fn marks(&self) -> Vec<String> {
         let weights = self.weights.values().flatten().cloned();
         let courses = self.columns.iter().flat_map(|(name, column)| {
@@ -125,7 +125,7 @@ impl RunTrace {
         weights.chain(self.files.values().cloned()).chain(courses).collect()
     }
 
-    /// What the two runs have in common that no two seeds have; equal digests say more than columns.
+    /// The agreement of two runs that no two seeds have; equal digests take precedence over columns.
     pub fn kinship(&self, other: &Self) -> Option<Kinship> {
         if let Some(same) = self.by_digest(other) {
             return Some(same);
@@ -140,19 +140,19 @@ impl RunTrace {
         strongest.map(|(_, _, kinship)| kinship)
     }
 
-    /// How a column of this run is the weighted mean of those of two others, where chance is excluded.
+    /// Detects a column of this run that is the weighted mean of two other runs' columns, if chance is excluded.
     pub fn mean_of(&self, one: &Self, other: &Self) -> Option<Kinship> {
         self.columns.iter().find_map(|(name, column)| {
             let (one_column, other_column) = (one.columns.get(name)?, other.columns.get(name)?);
             let (share, found) = column.mean_of(one_column, other_column)?;
             let (of, beside) = (format_float(share, 4), format_float(1.0 - share, 4));
             let called = |of: &Self| match of.name.as_str() {
-                "" => "another run".to_owned(),
+                "" => "a different run".to_owned(),
                 name => format!("`{name}`"),
             };
             let evidence = format!(
-                "{name}: {} of {} values are {of} of those of {} plus {beside} of those of {}; runs of other seeds differ \
-                 from that by {} or more",
+                "{name}: {} of {} values are {of} times the values of {} plus {beside} times the values of {}; runs \
+                 with different seeds differ from that by {} or more",
                 found.follow,
                 found.common,
                 called(one),
@@ -182,18 +182,18 @@ impl RunTrace {
         let both = || self.weights.keys().filter(|step| other.weights.contains_key(step));
         let next = both().find(|step| **step > last);
         let Some(next) = next else {
-            let evidence = format!("the weights after step {last} have the same digest");
+            let evidence = format!("the weights after step {last} are identical");
             return certain(KinshipKind::OneRun, evidence);
         };
         let evidence = format!(
-            "the weights after step {last} have the same digest, and those after step {next} do not"
+            "the weights after step {last} are identical, and those after step {next} differ"
         );
         certain(KinshipKind::SharedStart, evidence)
     }
 }
 
-/// The columns that others log under names of their own, as `train/loss`, and those of imported logs. Only losses and norms
-/// have the noise of their run; learning rates and counts are the same in all.
+/// The columns of other trainers under their own names, such as `train/loss`, and those of imported logs. Only losses and
+/// norms have the noise of their run; learning rates and counts are the same in all.
 fn logged_by_others(bundle: &Bundle) -> Vec<(String, Vec<(u64, f64)>)> {
     // Our own logs have no column but ours, and are not read again.
     let names = bundle.records().into_iter().flat_map(|records| &records.names);
@@ -211,7 +211,7 @@ fn logged_by_others(bundle: &Bundle) -> Vec<(String, Vec<(u64, f64)>)> {
     columns.flatten().collect()
 }
 
-/// The names of the measured columns of a log, of which some are kept of each bundle.
+/// The names of the measured columns of a log, some of which are kept for each bundle.
 fn measured_names<'l>(file: &str, lines: &[Node<'l>]) -> BTreeSet<&'l str> {
     let ends = lines.iter().take(NAMED_LINES).chain(lines.last());
     let members = ends.flat_map(|line| line.members().into_iter().flatten());
@@ -246,7 +246,7 @@ fn evaluated(bundle: &Bundle) -> Vec<(u64, f64)> {
     bundle.files().keys().filter(is_one).filter_map(loss).collect()
 }
 
-/// What an agreement of a column says, if it says enough.
+/// The kinship shown by the agreement of a column, if it is strong enough.
 fn told(name: &str, found: &ColumnAgreement, is_rounded: bool) -> Option<Kinship> {
     if found.bits < DOUBTFUL {
         return None;
@@ -256,27 +256,33 @@ fn told(name: &str, found: &ColumnAgreement, is_rounded: bool) -> Option<Kinship
         |by: f64| format!("{} {}", if by < 0.0 { "less" } else { "plus" }, short(by.abs()));
     let rule = match found.law {
         Law::Equal if found.parts.is_none() && is_rounded => {
-            "equal as far as both are printed".to_owned()
+            "equal to the printed precision".to_owned()
         }
         Law::Equal => "equal".to_owned(),
-        Law::Shifted(by) if found.has_rule => format!("those of the first run {}", signed(by)),
+        Law::Shifted(by) if found.has_rule => format!("the values of the first run {}", signed(by)),
         Law::Drifting => format!(
-            "those of the first run and what changes slowly: beside their neighbours they differ by {}",
+            "the values of the first run plus a slow drift; relative to their neighbors they differ by {}",
             short(found.residual)
         ),
         Law::Shifted(by) => {
-            format!("within {} of those of the first run {}", short(found.residual), signed(by))
+            format!(
+                "within {} of the values of the first run {}",
+                short(found.residual),
+                signed(by)
+            )
         }
-        Law::Scaled(factor) => format!("those of the first run times {}", format_float(factor, 4)),
+        Law::Scaled(factor) => {
+            format!("the values of the first run times {}", format_float(factor, 4))
+        }
         Law::Affine(factor, by) => {
-            format!("those of the first run times {} {}", format_float(factor, 4), signed(by))
+            format!("the values of the first run times {} {}", format_float(factor, 4), signed(by))
         }
     };
-    let honest = format!("runs of other seeds differ there by {} or more", short(found.noise));
+    let honest = format!("runs with different seeds differ by {} or more", short(found.noise));
     let (kind, evidence) = match found.parts {
         Some((last, next)) => {
             let words = format!(
-                "{name}: {} values are equal up to step {last}, and they part at step {next}; {honest}",
+                "{name}: {} values are equal up to step {last}, and differ from step {next}; {honest}",
                 found.follow
             );
             (KinshipKind::SharedStart, words)
@@ -287,7 +293,7 @@ fn told(name: &str, found: &ColumnAgreement, is_rounded: bool) -> Option<Kinship
                 by => format!(" at steps that differ by {}", by.abs()),
             };
             let words = format!(
-                "{name}: {} of {} values that both have{moved} are {rule}; {honest}",
+                "{name}: {} of {} common values{moved} are {rule}; {honest}",
                 found.follow, found.common
             );
             let is_same = matches!(found.law, Law::Equal) && found.follow == found.common;
@@ -354,7 +360,7 @@ mod tests {
             ..RunTrace::default()
         };
         let told = run("1", "a").shared_beginning(&run("2", "a")).unwrap();
-        assert!(told.contains("under the seeds 1 and 2"), "{told}");
+        assert!(told.contains("seeds are 1 and 2"), "{told}");
         assert_eq!(run("1", "a").shared_beginning(&run("1", "a")), None);
         assert_eq!(run("1", "a").shared_beginning(&run("2", "b")), None);
     }

@@ -1,4 +1,4 @@
-//! What mixes the positions of a layer: attention with grouped heads, latent attention, and the linear kinds.
+//! Token mixers: attention with grouped heads, latent attention, and linear attention.
 
 use super::blocks::Heads;
 use super::fields::ConfigFields;
@@ -8,7 +8,7 @@ use super::{Error, Part, Size, TensorList};
 pub trait Mixer {
     /// Its tensors.
     fn list(&self, tensors: &mut TensorList, hidden: Size);
-    /// Elements of one layer in closed form, without those of norms.
+    /// The parameters of one layer in closed form, without norms.
     fn projections(&self, hidden: Size) -> Size;
     /// Elements of the norms of one layer in closed form.
     fn norms(&self) -> Size;
@@ -17,7 +17,7 @@ pub trait Mixer {
 /// Norms over queries and over keys.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadNorms {
-    /// What they are called.
+    /// Their names.
     pub names: [&'static str; 2],
     /// Width of the norm over queries.
     pub queries: Size,
@@ -37,7 +37,7 @@ impl HeadNorms {
     }
 }
 
-/// What multiplies the output of attention.
+/// The gate on the output of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputGate {
     /// Nothing.
@@ -59,7 +59,7 @@ pub struct Grouped {
     pub output_bias: bool,
     /// Norms inside.
     pub norms: Option<HeadNorms>,
-    /// Whether keys and values are its own, and not those of a layer before.
+    /// Whether it has its own keys and values instead of those of an earlier layer.
     pub own_keys: bool,
     /// Whether the values are not the keys.
     pub own_values: bool,
@@ -98,7 +98,7 @@ impl Grouped {
         Self { norms: Some(HeadNorms::of_a_head(self.heads)), ..self }
     }
 
-    /// Width of what the queries are projected to.
+    /// The width of the query projection.
     fn queries(&self) -> Size {
         self.heads.queries() * if self.gate == OutputGate::InQueries { 2 } else { 1 }
     }
@@ -152,12 +152,12 @@ impl Mixer for Grouped {
     }
 }
 
-/// Latent attention: queries through a rank of their own unless it is nothing, keys and values through another.
+/// Latent attention: queries through their own rank (if there is one), keys and values through another.
 #[derive(Debug, Clone, Copy)]
 pub struct Latent {
     /// Heads.
     pub heads: Size,
-    /// Rank of the queries; nothing where they are projected in one step.
+    /// The rank of the queries; none if they are projected in one step.
     pub query_rank: Option<Size>,
     /// Rank of keys and values.
     pub rank: Size,
@@ -169,7 +169,7 @@ pub struct Latent {
     pub value: Size,
     /// Biases on the way into the ranks and out of attention.
     pub bias: bool,
-    /// What picks the positions that are attended to; nothing where all are.
+    /// The module that selects the attended positions; none if all are.
     pub indexer: Option<Indexer>,
 }
 
@@ -407,8 +407,8 @@ pub struct Mamba2 {
 }
 
 impl Mamba2 {
-    /// The fields that Bamba and its successors use, with their defaults; `inner` is the width, or nothing where it is `mamba_expand`
-    /// times that of the residual stream.
+    /// Reads the fields that Bamba and its successors use, with their defaults; `inner` is the width, or none if it is
+    /// `mamba_expand` times that of the residual stream.
     pub fn read(
         fields: &ConfigFields<'_>,
         hidden: Size,
@@ -422,7 +422,9 @@ impl Mamba2 {
         if !fields.says("mamba_d_head", "auto")
             && fields.size_or("mamba_d_head", head, head)? != head
         {
-            return Err(fields.impossible("mamba_d_head", "the width over the heads"));
+            return Err(
+                fields.impossible("mamba_d_head", "the width divided by the number of heads")
+            );
         }
         Ok(Self {
             heads,

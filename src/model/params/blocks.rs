@@ -1,12 +1,11 @@
-//! The vocabulary that family files share: heads, experts, and the tensors of common blocks under
-//! the names that most checkpoints use.
+//! Parts shared by the family files: heads, experts, and the tensors of common blocks under the names that most checkpoints
+//! use.
 //!
-//! Only names and shapes are shared. Each family writes its own closed form, so that the two ways
-//! of counting stay independent.
+//! Only names and shapes are shared. Each family has its own closed form, so the two ways of counting stay independent.
 
 use super::{Part, Size, TensorList};
 
-/// What Granite's models multiply with, which shapes nothing.
+/// Multipliers in Granite's models, which do not affect shapes.
 pub const GRANITE_FACTORS: &[&str] =
     &["attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"];
 
@@ -36,9 +35,9 @@ impl Heads {
 /// Routed experts of a layer.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpertCounts {
-    /// How many there are (E).
+    /// The number of experts (E).
     pub count: Size,
-    /// How many a token uses (K).
+    /// The number of experts per token (K).
     pub per_token: Size,
 }
 
@@ -109,5 +108,5 @@ impl TensorList {
 
 /// Norms before attention and before the feed-forward block.
 pub const PRE_NORMS: &[&str] = &["input_layernorm", "post_attention_layernorm"];
-/// Where most mixtures keep their experts.
+/// The names of the experts in most mixtures.
 pub const MLP_EXPERTS: (&str, [&str; 3]) = ("mlp.experts", ["gate_proj", "up_proj", "down_proj"]);

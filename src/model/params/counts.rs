@@ -1,4 +1,4 @@
-//! The parameter counts: what a model stores, what one token touches, and both by part.
+//! Parameter counts: total, active, and both by part.
 
 use serde::Serialize;
 
@@ -16,21 +16,21 @@ pub enum Part {
     Attention,
     /// Feed-forward blocks that every token passes.
     DenseFfn,
-    /// What chooses the experts.
+    /// The selection of experts.
     Router,
-    /// Experts of which a token touches some.
+    /// Experts of which a token uses some.
     RoutedExperts,
     /// Experts that every token passes, with their gate.
     SharedExperts,
-    /// Normalisation weights, those of queries and keys included.
+    /// Normalization weights, including those of queries and keys.
     Norms,
     /// The matrix of an output head of its own.
     Head,
-    /// What fits nowhere else, such as the bias of a head.
+    /// Other parameters, such as the bias of a head.
     Other,
-    /// Encoders of images, of a model that sees them.
+    /// Image encoders, of a model that sees them.
     Vision,
-    /// What carries encoded images into the language model.
+    /// The connection from encoded images to the language model.
     Projector,
 }
 
@@ -51,7 +51,7 @@ impl Part {
         Part::Projector,
     ];
 
-    /// Whether it stands beside the language model; reports leave such a part out where it is empty.
+    /// Whether it is outside the language model; reports omit such a part if it is empty.
     pub fn is_beside_language(self) -> bool {
         matches!(self, Part::Vision | Part::Projector)
     }
@@ -80,17 +80,18 @@ impl Part {
 pub enum ParameterCount {
     /// Everything stored.
     Total,
-    /// What one token touches: all but the routed experts that it does not use.
+    /// The active parameters: all except the routed experts that a token does not use.
     Active,
 }
 
-/// The share of a checkpoint that a count covers. A count of a part and one of a whole are not the same quantity, whatever their digits.
+/// The part of a checkpoint that a count covers. The count of a part and of a whole are different quantities, whatever
+/// their digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountScope {
     /// Every parameter of the model that the config describes.
     Whole,
-    /// The language model inside a multimodal one, without its encoders of images or sound and without what joins them to it.
+    /// The language model inside a multimodal one, without image or audio encoders and their projectors.
     LanguageModel,
 }
 
@@ -112,7 +113,7 @@ impl CountScope {
     }
 }
 
-/// What counts as a parameter. Ties are counted once under each.
+/// The parameters that count. Tied ones are counted once in every convention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Convention {
     /// Everything: embeddings, head and router too.
@@ -121,7 +122,7 @@ pub enum Convention {
     NoEmbeddings,
     /// Without the router.
     NoRouter,
-    /// What a token is multiplied with: the head, tied or not, but neither embeddings nor positions.
+    /// The parameters in matrix products: including the head, tied or not, but neither embeddings nor positions.
     HeadOnly,
     /// Without embeddings, positions and head.
     NonEmbedding,
@@ -129,13 +130,13 @@ pub enum Convention {
     NoHead,
     /// Everything, layers for multi-token prediction too.
     WithMtp,
-    /// What a checkpoint stores that repeats embedding and head in each layer for multi-token prediction.
+    /// Including the copies of embedding and head that checkpoints store in each multi-token prediction layer.
     WithMtpCopies,
     /// Without embeddings, positions and head, but with layers for multi-token prediction.
     NonEmbeddingWithMtp,
 }
 
-/// What a convention counts of layers for multi-token prediction.
+/// The parameters of multi-token prediction layers that a convention counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MtpShare {
     Nothing,
@@ -177,7 +178,7 @@ impl Convention {
         Self::ALL.into_iter().find(|convention| convention.name() == name)
     }
 
-    /// Whether `part` counts; `tied` says that the embedding is also the head.
+    /// Whether `part` counts; `tied` is true if the embedding is also the head.
     pub fn counts(self, part: Part, tied: bool) -> bool {
         match self {
             Convention::Default | Convention::WithMtp | Convention::WithMtpCopies => true,
@@ -202,7 +203,7 @@ impl Convention {
     }
 }
 
-/// Both objects of one part or of the whole.
+/// Total and active count of a part or of the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Count {
     /// Stored.
@@ -241,7 +242,7 @@ impl Breakdown {
         sums.finish()
     }
 
-    /// Every part with its counts, empty ones included.
+    /// All parts with their counts, including empty ones.
     pub fn parts(&self) -> impl Iterator<Item = (Part, Count)> {
         Part::ALL.into_iter().zip(self.0)
     }
@@ -255,12 +256,12 @@ impl Sums {
     /// Nothing counted yet.
     pub const NONE: Sums = Sums([(Size::ZERO, Size::ZERO); Part::ALL.len()]);
 
-    /// The sums of parts that every token touches.
+    /// Sums in which every token uses all parameters.
     pub fn of<const N: usize>(parts: [(Part, Size); N]) -> Self {
         parts.into_iter().fold(Self::NONE, |sums, (part, size)| sums.plus(part, size, size))
     }
 
-    /// With `total` more parameters in `part`, of which a token touches `active`.
+    /// Adds `total` parameters to `part`, of which a token uses `active`.
     pub fn plus(mut self, part: Part, total: Size, active: Size) -> Self {
         let (all, touched) = &mut self.0[part as usize];
         *all = *all + total;
@@ -277,18 +278,18 @@ impl Sums {
         self
     }
 
-    /// With those of `other`.
+    /// Adds the sums of `other`.
     pub fn and(self, other: &Sums) -> Self {
         let parts = Part::ALL.into_iter().zip(other.0);
         parts.fold(self, |sums, (part, (total, active))| sums.plus(part, total, active))
     }
 
-    /// With `experts` times `each`, of which a token touches `used` times.
+    /// Adds `experts` times `each`, of which a token uses `used`.
     pub fn routed(self, each: Size, experts: Size, used: Size) -> Self {
         self.plus(Part::RoutedExperts, each * experts, each * used)
     }
 
-    /// The counts, unless a part or the whole is beyond `u64`.
+    /// The counts, unless a part or the whole exceeds `u64`.
     pub fn finish(&self) -> Option<Breakdown> {
         self.0.iter().map(|(total, _)| *total).sum::<Size>().value()?;
         let mut counts = [Count::default(); Part::ALL.len()];
@@ -302,7 +303,7 @@ impl Sums {
 /// Layers for multi-token prediction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MtpCounts {
-    /// What they have of their own, by part.
+    /// Their own parameters, by part.
     pub breakdown: Breakdown,
     /// Elements of the copies of embedding and head that checkpoints store with them.
     pub copies: u64,
@@ -319,7 +320,7 @@ pub struct ModelShape {
     pub vocabulary: u64,
     /// Layers with routed experts.
     pub moe_layers: u64,
-    /// Inner width of a dense feed-forward block; 0 where no layer has one.
+    /// Inner width of a dense feed-forward block; 0 if no layer has one.
     pub dense_width: u64,
     /// Routed experts of a layer (E).
     pub experts: u64,
@@ -338,11 +339,11 @@ pub struct ModelShape {
 pub struct ParameterCounts {
     /// The family whose rules were applied.
     pub family: &'static str,
-    /// What of the model is counted.
+    /// The scope of the count.
     pub scope: CountScope,
     /// Both objects by part.
     pub breakdown: Breakdown,
-    /// Layers for multi-token prediction, where the config has them; the default convention leaves them out.
+    /// Multi-token prediction layers, if the config has them; the default convention excludes them.
     pub mtp: Option<MtpCounts>,
     /// Whether the head is the embedding matrix.
     pub tied: bool,
@@ -351,9 +352,9 @@ pub struct ParameterCounts {
     /// Width of the feed-forward block that one token passes: `K·d_expert` plus the shared experts
     /// in a mixture, else the dense inner width.
     pub active_ffn_width: u64,
-    /// Fields of the config that nothing here knows and whose names do not look like a shape.
+    /// Unknown fields of the config with names that do not look like a shape.
     pub ignored: Vec<String>,
-    /// What the count leaves out or assumes.
+    /// Omissions and assumptions of the count.
     pub notes: Vec<String>,
 }
 
@@ -377,7 +378,7 @@ impl ParameterCounts {
         counted(&self.breakdown) + mtp
     }
 
-    /// The conventions that can differ for this model: those about multi-token prediction only where it has any.
+    /// The conventions that can differ for this model: those about multi-token prediction only if it has any.
     pub fn conventions(&self) -> impl Iterator<Item = (Convention, Count)> + '_ {
         let apart =
             |convention: &Convention| self.mtp.is_some() || convention.mtp() == MtpShare::Nothing;

@@ -1,7 +1,7 @@
-//! The decoder that most families are: an embedding, layers of a mixer and a gated feed-forward block or experts,
-//! norms, a head, and layers for multi-token prediction where a config has them.
+//! The decoder of most families: an embedding, layers of a mixer and a gated feed-forward block or experts, norms, a head,
+//! and multi-token prediction layers if the config has them.
 //!
-//! A family fills in a [`Decoder`]; the closed form and the named list are made here, each from the shape alone.
+//! A family fills in a [`Decoder`]; the closed form and the tensor list are built here, each from the shape alone.
 
 use super::attention::Mixer;
 use super::blocks::ExpertCounts;
@@ -9,7 +9,7 @@ use super::family::{Blueprint, MixtureShape, Mtp};
 use super::fields::Dims;
 use super::{LayerSet, Layers, Part, Size, Sums, TensorList};
 
-/// What stands in some layers beside a mixer and the feed-forward block, counted in both ways.
+/// A block in some layers besides the mixer and the feed-forward block, counted in both ways.
 pub trait Block {
     /// Its tensors.
     fn list(&self, tensors: &mut TensorList, hidden: Size);
@@ -27,10 +27,10 @@ impl<M: Mixer> Block for M {
     }
 }
 
-/// Vectors of one width, such as what corrects the choice of experts.
+/// Vectors of one width, such as the bias for expert selection.
 #[derive(Debug, Clone, Copy)]
 pub struct Vectors {
-    /// What they are part of.
+    /// The part that they belong to.
     pub part: Part,
     /// Their names in a layer.
     pub names: &'static [&'static str],
@@ -54,9 +54,9 @@ impl Block for Vectors {
 /// A feed-forward block of a width of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct SizedFeed {
-    /// What it is part of.
+    /// The part that it belongs to.
     pub part: Part,
-    /// Below what its matrices are.
+    /// The name prefix of its matrices.
     pub below: &'static str,
     /// Its inner width.
     pub width: Size,
@@ -113,22 +113,22 @@ pub struct ExpertParts {
     pub experts: ExpertCounts,
     /// Inner width of one.
     pub width: Size,
-    /// How many shared experts there are.
+    /// The number of shared experts.
     pub shared: Size,
-    /// Their inner width together; nothing is stored where it is 0.
+    /// Their total inner width; nothing is stored if it is 0.
     pub shared_width: Size,
-    /// Whether a vector decides how much of the shared expert a token gets; the reference keeps it even where that
-    /// expert is turned off.
+    /// Whether a vector gates the shared expert; the reference keeps it even if that expert is turned off.
     pub shared_gate: bool,
     /// Names: the router, the routed experts, the shared ones.
     pub router: &'static str,
     /// See [`StoredAs`].
     pub stored: StoredAs,
-    /// Below what the shared experts are.
+    /// The name prefix of the shared experts.
     pub shared_name: &'static str,
     /// Whether experts have a gate: three matrices, not two.
     pub is_gated: bool,
-    /// The width that routed experts read and write, where it is not that of the residual stream: two matrices lead into it and out of it.
+    /// The input and output width of routed experts if it differs from the residual stream: two matrices project into it
+    /// and out of it.
     pub latent: Option<Size>,
 }
 
@@ -214,14 +214,14 @@ impl ExpertParts {
     }
 }
 
-/// What mixes positions, in which layers.
+/// The token mixers and their layers.
 pub type Mixers = Vec<(LayerSet, Box<dyn Mixer>)>;
 
 /// A model of this kind.
 pub struct Decoder {
     /// The common dimensions.
     pub dims: Dims,
-    /// What mixes positions, and in which layers; every layer is in one of the sets.
+    /// The token mixers and their layers; every layer is in one of the sets.
     pub mixers: Mixers,
     /// Whether the embedding is normed.
     pub embedding_norm: bool,
@@ -229,15 +229,15 @@ pub struct Decoder {
     pub norms: &'static [&'static str],
     /// Whether norms have biases.
     pub norm_bias: bool,
-    /// What the last norm is called.
+    /// The name of the last norm.
     pub last_norm: &'static str,
-    /// Below what dense feed-forward blocks are.
+    /// The name prefix of dense feed-forward blocks.
     pub mlp: &'static str,
     /// See [`Feed`].
     pub feed: Feed,
-    /// What else some layers have.
+    /// Additional blocks in some layers.
     pub blocks: Vec<(LayerSet, Box<dyn Block>)>,
-    /// What the model has once.
+    /// Additional blocks that the model has once.
     pub once: Vec<Box<dyn Block>>,
     /// Whether the matrices of feed-forward blocks have biases.
     pub mlp_bias: bool,
@@ -256,7 +256,7 @@ impl Decoder {
         Self::mixed(dims, vec![(all, Box::new(mixer))])
     }
 
-    /// The same with several kinds of mixers.
+    /// A decoder with several kinds of mixers.
     pub fn mixed(dims: Dims, mixers: Mixers) -> Self {
         Self {
             dims,
@@ -322,7 +322,7 @@ impl Decoder {
         tensors
     }
 
-    /// What a layer has beside its mixer.
+    /// Lists the blocks of a layer other than its mixer.
     fn list_blocks(&self, tensors: &mut TensorList) {
         let Dims { h, i, .. } = self.dims;
         let (layer, part) = (format!("model.layers.{{layer}}.{}", self.mlp), Part::DenseFfn);
@@ -371,7 +371,7 @@ impl Decoder {
         self.once.iter().fold(sums, |sums, block| sums.and(&block.closed(h)))
     }
 
-    /// The reference of a family without weights in its norms has none to name.
+    /// The reference of a family without norm weights lists no last norm.
     fn has_last_norm(&self) -> bool {
         !self.last_norm.is_empty()
     }
@@ -399,9 +399,9 @@ impl Decoder {
         }
     }
 
-    /// Layers for multi-token prediction: a norm for the embedding and one for the state, a matrix that joins the
-    /// two, a layer like the last one, and a norm before the head. Embedding and head are those of the model;
-    /// checkpoints store copies of them.
+    /// Multi-token prediction layers: a norm for the embedding and one for the state, a matrix that joins the two, a layer
+    /// like the last one, and a norm before the head. Embedding and head are shared with the model; checkpoints store
+    /// copies of them.
     fn prediction(&self) -> Mtp {
         let Dims { v, h, ref layers, .. } = self.dims;
         let sparse = layers.sparse() != Size::ZERO;

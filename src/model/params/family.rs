@@ -1,4 +1,4 @@
-//! What a family is, and what it makes of a config.
+//! Families, and the result of reading a config with one.
 
 use repro_core::source::{Error, Node};
 
@@ -6,17 +6,17 @@ use super::blocks::ExpertCounts;
 use super::fields::{ConfigFields, Dims};
 use super::{Size, Sums, TensorList};
 
-/// One architecture: how it is recognised and what its config says.
+/// One architecture: how it is recognized and how its config is read.
 pub struct Family {
-    /// Its name in reports; the first of `model_types` where there are any.
+    /// Its name in reports; the first of `model_types` if there are any.
     pub id: &'static str,
     /// Values of `model_type`.
     pub model_types: &'static [&'static str],
     /// Values of `architectures`, all with a language-model head.
     pub architectures: &'static [&'static str],
-    /// Fields of this family alone that shape nothing.
+    /// Fields of only this family that do not affect shapes.
     pub inert: &'static [&'static str],
-    /// Recognises a config that names no model type.
+    /// Recognizes a config without a model type.
     pub looks_like: fn(Node<'_>) -> bool,
     /// Reads the config.
     pub read: fn(&ConfigFields<'_>) -> Result<Blueprint, Error>,
@@ -35,7 +35,7 @@ pub struct MixtureShape {
     pub shared_width: Size,
 }
 
-/// What a family makes of a config: its shape and the parameters counted in both ways.
+/// The result of reading a config: the shape, and the parameters counted in both ways.
 pub struct Blueprint {
     /// Its dimensions.
     pub dims: Dims,
@@ -59,7 +59,7 @@ pub struct Mtp {
     pub copies: Size,
 }
 
-/// No config of this family comes without a model type.
+/// All configs of this family have a model type.
 pub fn never(_: Node<'_>) -> bool {
     false
 }

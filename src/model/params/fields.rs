@@ -1,7 +1,7 @@
-//! The fields of a config: typed reads that remember what was read, and the rule for the rest.
+//! The fields of a config: typed reads that record which fields were read, and the rule for the rest.
 //!
-//! A field that no reader asked for is harmless if it is known to be, refused if its name looks like
-//! a shape, and otherwise listed as ignored.
+//! A field that was not read is harmless if it is on the list of such fields, rejected if its name looks like a shape, and
+//! otherwise listed as ignored.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,12 +11,12 @@ use repro_core::source::{Error, Kind, Location, Node, WRONG_TYPE};
 use super::blocks::{ExpertCounts, Heads};
 use super::{IMPOSSIBLE_SHAPE, LayerSet, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
 
-/// The most layers that are read: beyond every model, and small enough to list.
+/// The maximum number of layers that are read: beyond every model, and small enough to list.
 const LAYER_CAP: u64 = 1 << 16;
-/// The most experts of a layer: some hundred times those of the largest models.
+/// The maximum number of experts per layer: a few hundred times that of the largest models.
 const EXPERT_CAP: u64 = 1 << 16;
 
-/// Fields of published configs that shape nothing in any family here, though their names may look so.
+/// Fields of published configs that do not affect shapes in any family here, although their names may suggest it.
 const INERT: &[&str] = &[
     "_name_or_path",
     "architectures",
@@ -99,10 +99,10 @@ const INERT: &[&str] = &[
     "world_size",
 ];
 
-/// The root of a config and which of its fields were asked for.
+/// The root of a config, and the fields that were read.
 pub struct ConfigFields<'a> {
     root: Node<'a>,
-    /// The config of a model for images and text around that of its text part.
+    /// The outer config of an image-text model around its text config.
     outer: Option<Node<'a>>,
     /// Whether the table is absent, so that every field has its default.
     is_absent: bool,
@@ -110,13 +110,13 @@ pub struct ConfigFields<'a> {
     notes: RefCell<Vec<String>>,
 }
 
-/// What most configs say in the same words.
+/// The dimensions that most configs have under the same names.
 pub struct Dims {
     /// `vocab_size`.
     pub v: Size,
     /// `hidden_size`.
     pub h: Size,
-    /// `intermediate_size`, of dense feed-forward blocks; nothing is made of it where every layer has experts.
+    /// `intermediate_size` of dense feed-forward blocks; unused if every layer has experts.
     pub i: Size,
     /// `num_hidden_layers`.
     pub layers: Layers,
@@ -124,7 +124,7 @@ pub struct Dims {
     pub tied: bool,
 }
 
-/// What the reference implementation takes where a config is silent.
+/// The defaults of the reference implementation.
 #[derive(Debug, Clone, Copy)]
 pub struct Defaults {
     /// `vocab_size`.
@@ -139,7 +139,7 @@ pub struct Defaults {
     pub tied: bool,
 }
 
-/// The head size where the config does not name one.
+/// The head size if the config has no field for it.
 #[derive(Debug, Clone, Copy)]
 pub enum HeadSize {
     /// Width over heads.
@@ -155,19 +155,19 @@ impl<'a> ConfigFields<'a> {
         Self { root, outer: None, is_absent: false, read, notes }
     }
 
-    /// The same fields below `outer`, which may say for them whether the head is tied.
+    /// The same fields inside `outer`, which may state whether the head is tied.
     pub fn inside(self, outer: Option<Node<'a>>) -> Self {
         Self { outer, ..self }
     }
 
-    /// The fields of the table `name`, which must be there.
+    /// The fields of the table `name`, which must exist.
     pub fn table(&self, name: &str) -> Result<Self, Error> {
         self.find(name)?;
         let table = self.root.required(name)?;
         table.members().map(|_| Self::new(table))
     }
 
-    /// The fields of the table `name`, all of them defaults where it is absent or null.
+    /// The fields of the table `name`, all with their defaults if it is absent or null.
     pub fn table_or_defaults(&self, name: &str) -> Result<Self, Error> {
         match self.present(name)? {
             Some(table) => table.members().map(|_| Self::new(table)),
@@ -191,8 +191,7 @@ impl<'a> ConfigFields<'a> {
         self.notes.borrow_mut().push(text.into());
     }
 
-    /// The field that goes by one of the names in `names` (separated by `|`), null included; two
-    /// names that disagree are refused.
+    /// The field with one of the names in `names` (separated by `|`), including null; two names that disagree are an error.
     fn find(&self, names: &str) -> Result<Option<Node<'a>>, Error> {
         let mut found: Option<Node<'a>> = None;
         for name in names.split('|') {
@@ -206,7 +205,7 @@ impl<'a> ConfigFields<'a> {
                     return Err(IMPOSSIBLE_SHAPE.at(
                         node.place(),
                         format!("one value for `{names}`"),
-                        format!("`{name}` with another value"),
+                        format!("`{name}` with a different value"),
                     ));
                 }
                 Some(_) => {}
@@ -225,7 +224,7 @@ impl<'a> ConfigFields<'a> {
         Ok(self.present(names)?.is_some())
     }
 
-    /// Where a field stands, or the root if it is absent.
+    /// The place of a field, or the root if it is absent.
     pub fn place(&self, names: &str) -> Location {
         match self.find(names) {
             Ok(Some(node)) => node.place(),
@@ -233,7 +232,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// Refuses the value of a field.
+    /// Rejects the value of a field.
     pub fn impossible(&self, names: &str, expected: impl Into<String>) -> Error {
         let found = self.find(names).ok().flatten().map_or_else(|| "its default".to_owned(), said);
         IMPOSSIBLE_SHAPE.at(self.place(names), expected, format!("`{names}` = {found}"))
@@ -266,7 +265,7 @@ impl<'a> ConfigFields<'a> {
         self.nonzero(names, self.count(names, default)?)
     }
 
-    /// A dimension that the config must name.
+    /// A dimension that the config must have.
     pub fn required(&self, names: &str) -> Result<Size, Error> {
         let first = names.split('|').next().unwrap_or(names);
         match self.present(names)? {
@@ -275,7 +274,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// A dimension that may be absent or null, with what each of the two means.
+    /// A dimension that may be absent or null, with a value for each case.
     pub fn size_or(&self, names: &str, absent: Size, null: Size) -> Result<Size, Error> {
         match self.find(names)? {
             None => Ok(absent),
@@ -295,7 +294,7 @@ impl<'a> ConfigFields<'a> {
         self.size_unless_null(names, 0)
     }
 
-    /// Refuses 0.
+    /// Rejects 0.
     pub fn nonzero(&self, names: &str, size: Size) -> Result<Size, Error> {
         if size == Size::ZERO {
             return Err(self.impossible(names, "at least 1"));
@@ -303,7 +302,7 @@ impl<'a> ConfigFields<'a> {
         Ok(size)
     }
 
-    /// A width that is needed only where some layer has what it is of; elsewhere it may be null or 0.
+    /// A width that is needed only if some layer uses it; otherwise it may be null or 0.
     pub fn width(&self, names: &str, default: u64, layers: Size) -> Result<Size, Error> {
         if layers != Size::ZERO {
             return self.size(names, default);
@@ -317,7 +316,7 @@ impl<'a> ConfigFields<'a> {
         self.nonzero(names, side)
     }
 
-    /// The length of a list; none where the field is absent or no list.
+    /// The length of a list; none if the field is absent or not a list.
     pub fn length(&self, names: &str) -> Result<Option<u64>, Error> {
         let Some(node) = self.present(names)? else { return Ok(None) };
         match &node.value().kind {
@@ -342,7 +341,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// Whether a number that the config has is a multiple of another one, if it has both.
+    /// Whether a number in the config is a multiple of a second one, if it has both.
     pub fn is_multiple_of(&self, number: &str, of: &str) -> Result<bool, Error> {
         let (Some(number), Some(of)) = (self.present(number)?, self.present(of)?) else {
             return Ok(true);
@@ -362,12 +361,12 @@ impl<'a> ConfigFields<'a> {
             Some(_) => Err(UNSUPPORTED.at(
                 self.place(names),
                 format!("one value of `{names}`"),
-                "numbers that differ",
+                "different numbers",
             )),
         }
     }
 
-    /// Layers for multi-token prediction; `default` is how many there are where the config does not say.
+    /// Multi-token prediction layers; `default` is their number if the config has none.
     pub fn mtp(&self, default: u64) -> Result<Size, Error> {
         let names = "num_nextn_predict_layers|num_mtp_layers|mtp_num_hidden_layers";
         let count = self.count_or_none(names, default)?;
@@ -377,7 +376,8 @@ impl<'a> ConfigFields<'a> {
         Ok(count)
     }
 
-    /// The kind of each layer by the list `layer_types`, or by `default` where the config has none; `|` separates words for one kind.
+    /// The kind of each layer from the list `layer_types`, or from `default` without the list; `|` separates words for one
+    /// kind.
     pub fn layer_kinds(
         &self,
         layers: &Layers,
@@ -398,7 +398,7 @@ impl<'a> ConfigFields<'a> {
             kinds.push(is(yes));
         }
         if layers.all() != Size::from(kinds.len() as u64) {
-            return Err(self.impossible(names, "as many kinds as there are layers"));
+            return Err(self.impossible(names, "one kind per layer"));
         }
         Ok(layers.set(|layer| kinds.get(layer as usize) == Some(&true)))
     }
@@ -412,7 +412,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// The classes that a classifier tells apart, two unless the config lists or counts them.
+    /// The number of classes of a classifier, two unless the config lists or counts them.
     pub fn labels(&self) -> Result<Size, Error> {
         let listed = match self.present("id2label")? {
             Some(table) => Some(Size::from(table.members()?.count() as u64)),
@@ -421,24 +421,24 @@ impl<'a> ConfigFields<'a> {
         let counted = self.size_if_any("num_labels")?;
         match (listed, counted) {
             (Some(listed), Some(counted)) if listed != counted => {
-                Err(self.impossible("num_labels", "as many classes as `id2label` lists"))
+                Err(self.impossible("num_labels", "the number of classes in `id2label`"))
             }
             (listed, counted) => Ok(listed.or(counted).unwrap_or(2.into())),
         }
     }
 
-    /// What kind of model the config says it is.
+    /// The model type in the config.
     pub fn model_type(&self) -> Option<&'a str> {
         self.root.get("model_type").filter(|_| !self.is_absent)?.text().ok()
     }
 
-    /// Whether the config, or the one around it where it does not say, is of a kind that begins so.
+    /// Whether the model type of the config, or of the outer one if it has none, starts with `start`.
     pub fn is_of(&self, start: &str) -> bool {
         let outer = || self.outer.and_then(|outer| outer.get("model_type")?.text().ok());
         self.model_type().or_else(outer).is_some_and(|kind| kind.starts_with(start))
     }
 
-    /// Whether a field holds this word; it is read as something else where it does not.
+    /// Whether a field has this value; otherwise it has a different meaning and is read elsewhere.
     pub fn says(&self, name: &str, word: &str) -> bool {
         let said =
             self.root.get(name).filter(|_| !self.is_absent).and_then(|node| node.text().ok());
@@ -454,13 +454,13 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// Refuses the value of a field that has a meaning, but none that is counted here.
+    /// Rejects the value of a field that has a meaning, but none that is counted here.
     pub fn unsupported(&self, names: &str, expected: impl Into<String>) -> Error {
         let found = self.find(names).ok().flatten().map_or_else(|| "its default".to_owned(), said);
         UNSUPPORTED.at(self.place(names), expected, found)
     }
 
-    /// Refuses a switch that is on where only the other layout is known.
+    /// Rejects an enabled switch for which only the other layout is known.
     pub fn off(&self, name: &str) -> Result<(), Error> {
         match self.flag(name, false)? {
             false => Ok(()),
@@ -468,7 +468,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// The word of a field, if it holds one.
+    /// The string in a field, if it has one.
     pub fn word_of(&self, name: &str) -> Result<Option<&'a str>, Error> {
         let node = self.present(name)?;
         Ok(node.and_then(|node| match &node.value().kind {
@@ -477,7 +477,7 @@ impl<'a> ConfigFields<'a> {
         }))
     }
 
-    /// Refuses a word other than `known`; where it is absent `default` holds.
+    /// Rejects a value other than `known`; an absent field has the value `default`.
     pub fn word(&self, name: &str, default: &str, known: &str) -> Result<(), Error> {
         let word = match self.present(name)? {
             Some(node) => node.text()?,
@@ -490,7 +490,7 @@ impl<'a> ConfigFields<'a> {
         Err(UNSUPPORTED.at(self.place(name), format!("`{name}` = \"{known}\""), found))
     }
 
-    /// Refuses a number other than `known`.
+    /// Rejects a number other than `known`.
     pub fn exactly(&self, name: &str, known: u64) -> Result<(), Error> {
         if self.count(name, known)? == known.into() {
             return Ok(());
@@ -498,7 +498,7 @@ impl<'a> ConfigFields<'a> {
         Err(self.unsupported(name, format!("`{name}` = {known}")))
     }
 
-    /// The words of a list; none where it is absent or null.
+    /// The words of a list; none if it is absent or null.
     pub fn words(&self, names: &str) -> Result<Option<Vec<&'a str>>, Error> {
         match self.present(names)? {
             Some(node) => node.items()?.map(Node::text).collect::<Result<_, _>>().map(Some),
@@ -542,7 +542,7 @@ impl<'a> ConfigFields<'a> {
         self.layers(names, 0, sparse)
     }
 
-    /// The common dimensions; `sparse` says which layers have routed experts.
+    /// The common dimensions; `sparse` decides which layers have routed experts.
     pub fn dims(&self, defaults: Defaults, sparse: impl Fn(u64) -> bool) -> Result<Dims, Error> {
         let layers = self.layers("num_hidden_layers", defaults.layers, sparse)?;
         Ok(Dims {
@@ -554,15 +554,15 @@ impl<'a> ConfigFields<'a> {
         })
     }
 
-    /// `width` over `heads`, which must come out even.
+    /// `width` over `heads`, which must be a whole number.
     pub fn head_size(&self, names: &str, width: Size, heads: Size) -> Result<Size, Error> {
         width
             .split(heads)
             .ok_or_else(|| self.impossible(names, "a number of heads that divides the width"))
     }
 
-    /// The heads of a config in the common spelling; `key_value` is the default number of grouped
-    /// heads, or nothing where it is the number of heads.
+    /// The heads of a config with the common field names; `key_value` is the default number of key-value heads, or none if
+    /// it is the number of heads.
     pub fn heads(
         &self,
         hidden: Size,
@@ -588,7 +588,7 @@ impl<'a> ConfigFields<'a> {
         Ok(Heads { count, key_value, size })
     }
 
-    /// E and K under their names where some layer has experts; elsewhere they may be null or 0.
+    /// E and K under their names if some layer has experts; otherwise they may be null or 0.
     pub fn experts_of(
         &self,
         layers: &Layers,
@@ -621,8 +621,7 @@ impl<'a> ConfigFields<'a> {
         Ok(ExpertCounts { count, per_token })
     }
 
-    /// Judges every field that was not read: refused, harmless or ignored. Returns the ignored
-    /// ones and the notes.
+    /// Classifies every field that was not read: rejected, harmless or ignored. Returns the ignored ones and the notes.
     pub fn finish(self, inert: &[&str]) -> Result<(Vec<String>, Vec<String>), Error> {
         let read = self.read.into_inner();
         let mut ignored = Vec::new();
@@ -630,11 +629,11 @@ impl<'a> ConfigFields<'a> {
             if read.contains(key) || INERT.contains(&key) || inert.contains(&key) {
                 continue;
             }
-            // What is null or switched off adds nothing, whatever it would mean; neither does a width of 0.
+            // Null and disabled options add nothing, whatever they mean; neither does a width of 0.
             let off = matches!(node.value().kind, Kind::Null | Kind::Bool(false));
             let empty = key.ends_with("_intermediate_size") && node.printed() == Ok("0");
             if !off && !empty && looks_like_a_shape(key) {
-                let expected = "fields whose effect on the shape is known";
+                let expected = "fields with a known effect on the shape";
                 return Err(UNKNOWN_SHAPE_FIELD.at(node.place(), expected, format!("`{key}`")));
             }
             ignored.push(key.to_owned());
@@ -653,7 +652,7 @@ fn looks_like_a_shape(name: &str) -> bool {
         || holds.iter().any(|part| name.contains(part))
 }
 
-/// A scalar as it is written, for messages.
+/// A scalar as written, for messages.
 fn said(node: Node<'_>) -> String {
     match &node.value().kind {
         Kind::Number(text) => text.to_string(),
@@ -663,7 +662,7 @@ fn said(node: Node<'_>) -> String {
     }
 }
 
-/// Refuses what is not a table.
+/// Rejects a value that is not a dict.
 pub fn table(root: Node<'_>) -> Result<Node<'_>, Error> {
     match &root.value().kind {
         Kind::Object(_) => Ok(root),

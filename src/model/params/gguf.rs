@@ -1,5 +1,5 @@
-//! The parameters of a `.gguf` file by its header alone. It names the experts of each layer and how many a token goes to, so that
-//! the active count follows without a config.
+//! Counts the parameters of a `.gguf` file from its header, which has the experts of each layer and the number per token,
+//! so the active count needs no config.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use repro_core::source::Error;
 
 use crate::params::model::{ActiveByHeader, ModelCounts, SeenWeights};
 
-/// The most parts of a file that was split.
+/// The maximum number of parts of a split file.
 const PARTS: u64 = 1_000;
 
-/// Counts the model in the file at `path`, with the other parts where it was split.
+/// Counts the model in the file at `path`, including the other parts of a split file.
 pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
     let first = GgufHeader::load(path, name)?;
     let mut notes: Vec<String> =
@@ -25,7 +25,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
             missing.push(part);
         }
     }
-    // What is said once for all stands in the first part.
+    // The first part has the metadata for all parts.
     let begins = |one: &&GgufHeader| one.count("split.no").unwrap_or(0) == 0;
     let said = headers.iter().chain([&first]).find(begins).unwrap_or(&first);
     let listed = || headers.iter().chain([&first]).flat_map(|one| &one.tensors);
@@ -35,7 +35,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
         [] => active(said, listed, &mut notes),
         missing => {
             let missing = missing.join("`, `");
-            notes.push(format!("not counted, because the parts are missing: `{missing}`"));
+            notes.push(format!("not counted, because these parts are missing: `{missing}`"));
             ActiveByHeader::Unknown("parts of the file are missing".into())
         }
     };
@@ -44,10 +44,10 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
 }
 
 fn says_size(label: &str) -> String {
-    format!("the file calls its size {label:?}")
+    format!("the size label of the file is {label:?}")
 }
 
-/// The other parts of a file that was split, such as `name-00002-of-00003.gguf`.
+/// The other parts of a split file, such as `name-00002-of-00003.gguf`.
 fn other_parts(path: &Path, name: &str, header: &GgufHeader) -> Vec<(PathBuf, String)> {
     let count = header.count("split.count").unwrap_or(1).min(PARTS);
     let own = header.count("split.no").unwrap_or(0);
@@ -61,7 +61,7 @@ fn other_parts(path: &Path, name: &str, header: &GgufHeader) -> Vec<(PathBuf, St
     (0..count).filter(|at| *at != own).map(other).collect()
 }
 
-/// What one token touches: of stacks of experts so many as it is sent to, of the layers not those for multi-token prediction.
+/// The active parameters: of stacked experts, as many as a token uses; without multi-token prediction layers.
 fn active<'a, I: Iterator<Item = &'a BlockTensor>>(
     said: &GgufHeader,
     tensors: impl Fn() -> I,
@@ -83,18 +83,20 @@ fn active<'a, I: Iterator<Item = &'a BlockTensor>>(
     let always = sum(&|tensor| is_own(tensor)) - routed;
     let unknown = |why: &str| ActiveByHeader::Unknown(why.into());
     if experts == 0 && tensors().any(is_named) {
-        return unknown("the file holds experts and does not say how many");
+        return unknown("the file has experts but no number of experts");
     }
     if tensors().any(|tensor| is_named(tensor) && !tensor.is_of_experts(experts)) {
-        return unknown("a stack of experts holds another number than the file says");
+        return unknown("a stack of experts does not have the stated number of experts");
     }
     if experts > 0 && (routed == 0 || used == 0 || used > experts) {
         return unknown(
-            "the file says that there are experts, not which tensors are theirs or how many a token goes to",
+            "the file has experts, but does not state their tensors or the number of experts per token",
         );
     }
     if ahead > 0 {
-        notes.push(format!("{ahead} of the parameters are of layers for multi-token prediction, which are not active"));
+        notes.push(format!(
+            "{ahead} parameters belong to multi-token prediction layers, which are not active"
+        ));
     }
     let part = routed.checked_div(experts).unwrap_or(0);
     ActiveByHeader::Is(always + part * used)

@@ -42,14 +42,14 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
     }
 }
 
-/// Whether `load` reads other files than the one at `path`: the shards of an index, or what lies beside weights.
+/// Whether `load` reads files other than the one at `path`: the shards of an index, or a config next to weights.
 pub fn reads_others(path: &Path, name: &str) -> bool {
     let is_weights = [".safetensors", ".gguf", ".index.json"].iter().any(|end| name.ends_with(end));
     let is_index = |config: Document| config.root().get("weight_map").is_some();
     is_weights || read_config(path, name).is_ok_and(is_index)
 }
 
-/// Counts the shards that lie beside the index at `path`, which holds `document`.
+/// Counts the shards next to the index at `path`, which was parsed as `document`.
 pub fn load_index(path: &Path, name: &str, document: &Document) -> Result<ModelCounts, Error> {
     let beside = path.parent().unwrap_or(Path::new(""));
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);
@@ -58,19 +58,17 @@ pub fn load_index(path: &Path, name: &str, document: &Document) -> Result<ModelC
     let is_part = !shards.missing.is_empty();
     if is_part {
         let missing = shards.missing.join("`, `");
-        notes.push(format!("not counted, because the shards are missing: `{missing}`"));
+        notes.push(format!("not counted, because these shards are missing: `{missing}`"));
     }
     if let Some(said) = shards.other_size {
         let held = shards.bytes;
-        notes.push(format!(
-            "the index says that its shards have {said} bytes, and they have {held}"
-        ));
+        notes.push(format!("the index states {said} bytes for its shards, and they have {held}"));
     }
     let (tensors, active) = (shards.seen, ActiveByHeader::NotSaid);
     Ok(SeenWeights { tensors, notes, active, is_part }.counted(path, name))
 }
 
-/// Counts shards that lie together without an index, by how many there should be; `folder` is told as `shown`.
+/// Counts shards without an index, given their expected number; messages show `folder` as `shown`.
 pub fn load_shards(
     folder: &Path,
     shown: &str,
@@ -100,8 +98,7 @@ pub fn load_shards(
     forms.into_iter().map(named).collect()
 }
 
-/// What shards of one checkpoint are called before their numbers, and how many there are, where a name ends in
-/// `-00001-of-00002.safetensors` or `.gguf`.
+/// The name prefix of a checkpoint's shards and their number, if a name ends in `-00001-of-00002.safetensors` or `.gguf`.
 pub fn shard_of(name: &str) -> Option<(&str, u64)> {
     let stem = name.strip_suffix(".safetensors").or_else(|| name.strip_suffix(".gguf"))?;
     let (rest, count) = stem.rsplit_once("-of-")?;

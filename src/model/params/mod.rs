@@ -1,8 +1,8 @@
-//! Parameter counts: how many parameters a model stores and how many one token touches.
+//! Parameter counts: the number of parameters that a model stores and that one token uses.
 //!
-//! A config is counted in two independent ways, by the closed form of its family and by the sum over
-//! a named list of tensors, and is refused if they differ. A checkpoint is counted from its header.
-//! What is claimed about these numbers is left to the claims.
+//! A config is counted in two independent ways, by the closed form of its family and by the sum over a named list of
+//! tensors, and is rejected if they differ. A checkpoint is counted from its header. Claims judge statements about these
+//! numbers.
 
 mod attention;
 mod blocks;
@@ -34,11 +34,11 @@ use tensors::{LayerSet, Layers};
 pub use tensors::{Tensor, TensorList};
 
 codes! {
-    UNKNOWN_FAMILY = "params::unknown-family", "the architecture of a config is unknown", "set `model_type` to a known family";
+    UNKNOWN_FAMILY = "params::unknown-family", "the config has an unknown architecture", "set `model_type` to a known family";
     UNKNOWN_SHAPE_FIELD = "params::unknown-shape-field", "a field that looks like a shape is unknown in this family", "remove it if it does not affect shapes, or count this model elsewhere";
-    UNSUPPORTED = "params::unsupported", "a config has a layout that cannot be counted here", "count this model elsewhere";
-    PART_ONLY = "params::part-only", "only the language model can be counted", "count the whole model elsewhere, or name the language model as what is counted";
-    IMPOSSIBLE_SHAPE = "params::impossible-shape", "a config describes an impossible model", "correct the field";
-    OVERFLOW = "params::overflow", "a model has more parameters than can be counted", "correct the fields";
-    DISAGREE = "params::disagree", "the closed form and the tensor list differ, which is a bug in this program", "report the config";
+    UNSUPPORTED = "params::unsupported", "the config has a layout that cannot be counted here", "count this model elsewhere";
+    PART_ONLY = "params::part-only", "only the language model can be counted", "count the whole model elsewhere, or state that only the language model is counted";
+    IMPOSSIBLE_SHAPE = "params::impossible-shape", "the config describes an impossible model", "correct the field";
+    OVERFLOW = "params::overflow", "the model has too many parameters to count", "correct the fields";
+    DISAGREE = "params::disagree", "the closed form and the tensor list give different counts, which is a bug in this program", "report the config";
 }

@@ -1,4 +1,4 @@
-//! The report on one file: what a config describes, and what headers hold.
+//! The report on one file: the counts from a config and from headers.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ pub struct ModelCounts {
     pub file: String,
     /// Everything stored, under the default convention.
     pub total: u64,
-    /// What one token touches, where that is known; the notes say why it is not.
+    /// The active parameters, if they are known; otherwise the notes state the reason.
     pub active: Option<u64>,
-    /// The parameter counts of the config, where there is one and the file agrees with it.
+    /// The parameter counts of the config, if there is one and the file agrees with it.
     pub counts: Option<ParameterCounts>,
-    /// What the count leaves out or could not see.
+    /// Omissions and limits of the count.
     pub notes: Vec<String>,
-    /// Whether it is the count of a part of the model: other files are missing, or parameters are packed.
+    /// Whether it counts only a part of the model: files are missing, or parameters are packed.
     pub is_part: bool,
 }
 
@@ -59,12 +59,12 @@ impl Serialize for ModelCounts {
     }
 }
 
-/// Whether a part is reported: one beside the language model only where there is one.
+/// Whether a part is shown: parts outside the language model only if they are not empty.
 pub fn shown((part, count): &(Part, Count)) -> bool {
     !part.is_beside_language() || count.total > 0
 }
 
-/// Both objects by part, or an empty table where only a header was seen.
+/// Total and active count by part, or an empty dict if only a header was read.
 struct Parts<'a>(Option<&'a ParameterCounts>);
 
 impl Serialize for Parts<'_> {
@@ -86,39 +86,39 @@ impl Serialize for Conventions<'_> {
     }
 }
 
-/// What headers say of what one token touches.
+/// The active parameters according to the headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActiveByHeader {
-    /// Nothing: shapes do not tell how many experts a token goes to.
+    /// Unknown: shapes do not show the number of experts per token.
     NotSaid,
-    /// So many parameters.
+    /// The number of active parameters.
     Is(u64),
     /// Not enough, for this reason.
     Unknown(String),
 }
 
-/// What the headers of a model's weights show.
+/// The contents of the headers of a model's weights.
 #[derive(Debug, Clone)]
 pub struct SeenWeights {
     /// Their tensors.
     pub tensors: HeaderSummary,
-    /// What is odd about them.
+    /// Remarks on them.
     pub notes: Vec<String>,
-    /// What they say of one token.
+    /// The active parameters.
     pub active: ActiveByHeader,
     /// Whether other files of the model are missing.
     pub is_part: bool,
 }
 
 impl SeenWeights {
-    /// The report on them, joined with the config beside the file at `path` if there is one.
+    /// The report on them, joined with the config next to the file at `path` if there is one.
     pub fn counted(self, path: &Path, name: &str) -> ModelCounts {
         let Self { tensors, mut notes, active, is_part } = self;
         notes.extend(tensors.notes());
         let total = tensors.parameters();
         let config = beside_config(path, name);
         let is_alone = config.is_none();
-        let alone = "no `config.json` next to the file gives the experts per token";
+        let alone = "there is no `config.json` with the experts per token next to the file";
         let config = config.unwrap_or_else(|| Err(alone.into()));
         match config.and_then(|counts| agreed(counts, total, tensors.head())) {
             Ok((counts, total, note)) => {
@@ -144,7 +144,7 @@ fn unknown(why: &str) -> String {
     format!("the active count is unknown: {why}")
 }
 
-/// The counts of the config that lies beside a file; none where none does.
+/// The counts of the config next to a file; none if there is none.
 fn beside_config(path: &Path, name: &str) -> Option<Result<ParameterCounts, String>> {
     let config = path.with_file_name("config.json");
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);
@@ -158,8 +158,8 @@ fn beside_config(path: &Path, name: &str) -> Option<Result<ParameterCounts, Stri
     })
 }
 
-/// The counts of a config that describes `total` stored parameters, of which a head has `head`; with the total to
-/// tell and a note on it.
+/// The counts of a config that describes `total` stored parameters, of which the head has `head`; with the total to report
+/// and a note on it.
 fn agreed(
     counts: ParameterCounts,
     total: u64,
@@ -168,7 +168,7 @@ fn agreed(
     let expected = counts.total();
     if counts.scope != CountScope::Whole {
         let why = counts.notes.last().map_or("", String::as_str);
-        return Err(format!("the config next to the file cannot be held against it: {why}"));
+        return Err(format!("the config next to the file cannot be compared with it: {why}"));
     }
     if counts.tied && total.saturating_sub(head) == expected {
         return Ok((counts, expected, None));
@@ -176,7 +176,7 @@ fn agreed(
     if let Some(convention) = counts.stored_as(total) {
         let is_default = convention == Convention::Default;
         let note = format!(
-            "{} of the parameters are of layers for multi-token prediction, as `{}` counts them; the active count is without them",
+            "{} parameters belong to multi-token prediction layers, counted as in `{}`; the active count excludes them",
             total - expected,
             convention.name()
         );

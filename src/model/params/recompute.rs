@@ -10,18 +10,18 @@ use super::{
     Part, Size, Sums, TensorList, towers,
 };
 
-/// The parameter counts of a parsed config, JSON or TOML, in the widest scope that can be counted: of the whole model, else of the language
-/// model in it. The result says which of them it is.
+/// The parameter counts of a parsed config, JSON or TOML, in the widest scope that can be counted: the whole model, or else
+/// its language model. The result states the scope.
 pub fn recompute(document: &Document) -> Result<ParameterCounts, Error> {
     blueprint(document.root(), None).map(|(counts, _)| counts)
 }
 
-/// The parameter counts of a parsed config in the scope that is asked for. A model without encoders of images or sound is its language model.
+/// The parameter counts of a parsed config in the scope that is asked for. A model without image or audio encoders is its language model.
 pub fn recompute_in(document: &Document, scope: CountScope) -> Result<ParameterCounts, Error> {
     blueprint(document.root(), Some(scope)).map(|(counts, _)| counts)
 }
 
-/// The named list of tensors of a parsed config, those of layers for multi-token prediction left out.
+/// The named list of tensors of a parsed config, without multi-token prediction layers.
 pub fn tensors(document: &Document) -> Result<TensorList, Error> {
     blueprint(document.root(), None).map(|(_, tensors)| tensors)
 }
@@ -36,7 +36,7 @@ fn blueprint(
         Some(text) => count(find_text(root, text)?, text, Some(root))?,
         None => count(find(root)?, nested(root), None)?,
     };
-    // What was released in both forms has the fields of its text at the root, beside those of its encoder.
+    // Models released in both forms have the text fields at the root, next to the encoder's.
     if text.is_none() && !towers::are_beside(root) {
         return Ok((counts, list));
     }
@@ -56,7 +56,7 @@ fn blueprint(
         }
         Err(why) => {
             counts.notes.push(format!(
-                "the language model alone is counted, without towers for images or sound and what joins them: {} ({})",
+                "only the language model is counted, without image and audio towers and their projectors: {} ({})",
                 why.code.meaning, why.found
             ));
             Ok((counts, list))
@@ -112,7 +112,7 @@ fn count<'a>(
     Ok((counts, blueprint.tensors))
 }
 
-/// What the count leaves out whatever the family.
+/// Adds notes on omissions that are the same for all families.
 fn remark(fields: &ConfigFields<'_>, root: Node<'_>) {
     if root.get("quantization_config").is_some() {
         fields.note("`quantization_config`: counted as the unquantized model");
@@ -135,7 +135,7 @@ fn mtp(
     }
 }
 
-/// The table that holds the model's fields: some trainers keep them one level down.
+/// The dict with the model's fields: some trainers nest it one level down.
 fn nested(root: Node<'_>) -> Node<'_> {
     match root.get("model_config") {
         Some(table) if root.get("model_type").is_none() => table,

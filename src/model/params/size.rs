@@ -10,12 +10,12 @@ impl Size {
     /// Nothing.
     pub const ZERO: Size = Size(Some(0));
 
-    /// The number, or nothing after an overflow.
+    /// The number, or none after an overflow.
     pub fn value(self) -> Option<u64> {
         self.0
     }
 
-    /// `self / by` where it comes out even.
+    /// `self / by` if it is a whole number.
     pub fn split(self, by: Size) -> Option<Size> {
         let (whole, by) = (self.0?, by.0?);
         (by > 0 && whole % by == 0).then(|| Size(Some(whole / by)))
@@ -28,7 +28,7 @@ impl From<u64> for Size {
     }
 }
 
-/// A switch counts as one or nothing, as in `biases * width`.
+/// A switch counts as one or zero, as in `biases * width`.
 impl From<bool> for Size {
     fn from(on: bool) -> Self {
         Size(Some(u64::from(on)))

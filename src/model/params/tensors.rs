@@ -1,5 +1,4 @@
-//! The named list of tensors that a checkpoint of a family holds, kept as patterns: 45,000 expert
-//! matrices are three rows.
+//! The named list of tensors in a checkpoint of a family, stored as patterns: 45,000 expert matrices are three rows.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use super::{Part, Size, Sums};
 pub struct LayerSet(Arc<[bool]>);
 
 impl LayerSet {
-    /// How many there are.
+    /// The number of layers in the set.
     pub fn count(&self) -> Size {
         Size::from(self.0.iter().filter(|&&within| within).count() as u64)
     }
@@ -35,22 +34,22 @@ impl LayerSet {
 #[derive(Debug, Clone)]
 pub struct Layers {
     sparse: Vec<bool>,
-    /// The number of the first: layers for multi-token prediction follow those of the model.
+    /// The number of the first layer: multi-token prediction layers follow those of the model.
     first: usize,
 }
 
 impl Layers {
-    /// `count` layers, of which those are sparse for which `sparse` says so.
+    /// `count` layers; `sparse` decides which of them are sparse.
     pub fn new(count: u64, sparse: impl Fn(u64) -> bool) -> Self {
         Self { sparse: (0..count).map(sparse).collect(), first: 0 }
     }
 
-    /// The same layers, with numbers that follow those of `others`.
+    /// The same layers, numbered after those of `others`.
     pub fn after(self, others: &Layers) -> Self {
         Self { first: others.sparse.len(), ..self }
     }
 
-    /// Those for which `within` says so.
+    /// The layers selected by `within`.
     pub fn set(&self, within: impl Fn(u64) -> bool) -> LayerSet {
         LayerSet((0..self.sparse.len() as u64).map(within).collect())
     }
@@ -60,22 +59,22 @@ impl Layers {
         LayerSet(self.sparse.iter().copied().collect())
     }
 
-    /// How many there are.
+    /// The number of layers.
     pub fn all(&self) -> Size {
         Size::from(self.sparse.len() as u64)
     }
 
-    /// How many have routed experts.
+    /// The number of layers with routed experts.
     pub fn sparse(&self) -> Size {
         Size::from(self.sparse.iter().filter(|&&sparse| sparse).count() as u64)
     }
 
-    /// How many have none.
+    /// The number of layers without routed experts.
     pub fn dense(&self) -> Size {
         self.all() - self.sparse()
     }
 
-    /// The numbers of the layers, of those in `set` or of all, in which `part` stands.
+    /// The numbers of the layers, among those in `set` or all, that contain `part`.
     fn with<'a>(
         &'a self,
         part: Part,
@@ -101,19 +100,18 @@ pub struct Tensor {
     pub name: String,
     /// Its dimensions.
     pub shape: Vec<u64>,
-    /// What it is part of.
+    /// The part that it belongs to.
     pub part: Part,
 }
 
-/// Tensors whose names differ in a number: `{layer}` runs over the layers of the part, `{copy}`
-/// over `copies`.
+/// Tensors with names that differ in a number: `{layer}` runs over the layers of the part, `{copy}` over `copies`.
 #[derive(Debug, Clone)]
 struct Row {
     name: String,
     shape: Vec<Size>,
     copies: Size,
     part: Part,
-    /// Nothing: all layers.
+    /// None means all layers.
     within: Option<LayerSet>,
 }
 
@@ -123,7 +121,7 @@ pub struct TensorList {
     layers: Layers,
     /// E and K of the routed experts.
     experts: (Size, Size),
-    /// Where rows that are added stand.
+    /// The layers of the rows that are being added.
     within: Option<LayerSet>,
     rows: Vec<Row>,
 }
@@ -135,20 +133,20 @@ impl TensorList {
         Self { layers: layers.clone(), experts, within: None, rows: Vec::new() }
     }
 
-    /// Has what `add` adds stand in the layers of `set` alone.
+    /// Restricts the rows that `add` adds to the layers of `set`.
     pub fn within(&mut self, set: &LayerSet, add: impl FnOnce(&mut Self)) {
         self.within = Some(set.clone());
         add(self);
         self.within = None;
     }
 
-    /// The same list for `experts` routed experts a layer, of which a token uses `used`.
+    /// The same list for `experts` routed experts per layer, of which a token uses `used`.
     pub fn with_experts(mut self, experts: Size, used: Size) -> Self {
         self.experts = (experts, used);
         self
     }
 
-    /// Adds the rows of `other`, none of which is of the layers of this model.
+    /// Adds the rows of `other`, none of which belongs to the layers of this model.
     pub fn add_beside(&mut self, other: TensorList) {
         self.rows.extend(other.rows);
     }
@@ -184,7 +182,7 @@ impl TensorList {
         }
     }
 
-    /// Adds a normalisation weight, and its bias if it has one.
+    /// Adds a normalization weight, and its bias if it has one.
     pub fn norm(&mut self, name: &str, width: Size, bias: bool) {
         self.tensor(Part::Norms, &format!("{name}.weight"), &[width]);
         if bias {
@@ -213,7 +211,7 @@ impl TensorList {
         })
     }
 
-    /// Every tensor, one by one; sizes beyond `u64` were refused before anybody gets here.
+    /// All tensors, one by one; sizes beyond `u64` have been rejected before.
     pub fn iter(&self) -> impl Iterator<Item = Tensor> + '_ {
         self.rows.iter().flat_map(move |row| {
             let layers: Box<dyn Iterator<Item = Option<usize>>> = match row.name.contains("{layer}")

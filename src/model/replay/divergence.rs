@@ -1,34 +1,34 @@
-//! Where two accounts of a step part, and how near they come to it.
+//! Differences between two results for a step, and their size relative to the tolerance.
 
 use serde::{Deserialize, Serialize};
 
 use repro_core::kept::{self, ProgramWord};
 
-/// Where replay and log part.
+/// The first difference between replay and log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Divergence {
-    /// The step, as records count.
+    /// The step, counted from 1 as in records.
     pub step: u64,
-    /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, `kept checkpoint`, or of a
-    /// micro-batch.
+    /// The quantity: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, `kept checkpoint`, or one of
+    /// a micro-batch.
     #[serde(deserialize_with = "kept::word")]
     pub what: ProgramWord,
-    /// The first tensor in the order of execution, or the micro-batch; none for the loss and the norm of all gradients.
+    /// The first tensor in the order of execution, or the micro-batch; none for the loss and the total gradient norm.
     pub tensor: Option<String>,
-    /// What was logged.
+    /// The logged value.
     pub logged: String,
-    /// What came out.
+    /// The replayed value.
     pub replayed: String,
-    /// The difference relative to what came out, and what is allowed, where numbers are compared.
+    /// The difference relative to the replayed value, and the tolerance, if numbers are compared.
     pub difference: Option<(f64, f64)>,
-    /// Whether what went into it matched; none where that was not logged.
+    /// Whether the inputs of this quantity matched; none if they were not logged.
     pub inputs_matched: Option<bool>,
-    /// What a person can look at.
+    /// A hint for the reader.
     pub hint: String,
 }
 
 impl Divergence {
-    /// A step after which a run goes on that does not go on here: its loss or its gradients are not finite.
+    /// A step with a non-finite loss or gradient here, after which the logged run continues.
     pub fn not_finite(step: u64) -> Self {
         Self {
             step,
@@ -42,7 +42,7 @@ impl Divergence {
         }
     }
 
-    /// Two accounts of something that is no number of a step.
+    /// A difference in something that is not a number of a step.
     pub fn of(step: u64, what: &'static str, told: (String, String), hint: &str) -> Self {
         let (logged, replayed) = told;
         let hint = hint.to_owned();
@@ -50,7 +50,7 @@ impl Divergence {
         Self { step, what, tensor, logged, replayed, difference, inputs_matched, hint }
     }
 
-    /// What of the step it is, and of which tensor.
+    /// The quantity and its tensor, for messages.
     pub fn shown(&self) -> String {
         match &self.tensor {
             Some(number) if self.what.ends_with("micro-batch") => format!("{} {number}", self.what),
@@ -60,16 +60,16 @@ impl Divergence {
     }
 }
 
-/// How much of what is allowed a difference takes.
+/// A difference relative to its tolerance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToleranceShare {
-    /// The step, as records count.
+    /// The step, counted from 1 as in records.
     pub step: u64,
     /// The kind of number: `loss`, `gradient norm`, `update`, ...
     #[serde(deserialize_with = "kept::word")]
     pub kind: ProgramWord,
-    /// The same with the tensor, or the micro-batch.
+    /// The quantity with its tensor or micro-batch.
     pub what: String,
-    /// The share; above one the two differ.
+    /// The ratio of difference and tolerance; above 1 the values differ.
     pub share: f64,
 }

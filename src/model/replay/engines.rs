@@ -1,4 +1,4 @@
-//! Which engines execute a slice, and how their accounts compare.
+//! The engines that execute a slice, and the comparison of their results.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,30 +10,30 @@ use repro_core::source::Code;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayEngine {
-    /// That of the trainer.
+    /// The engine of the trainer.
     #[default]
     Own,
-    /// The one written with candle, which shares no code with the trainer's.
+    /// The engine written with candle, which shares no code with the trainer's.
     Candle,
-    /// Both, which have to agree.
+    /// Both engines, which have to agree.
     Both,
 }
 
-/// What one engine's execution came to against the log.
+/// The result of one engine compared with the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EngineVerdict {
     /// The verdict.
     pub verdict: Verdict,
-    /// Its code, where it is not verified.
+    /// The code, if it is not verified.
     pub code: Option<&'static Code>,
-    /// Why, where it is not verified.
+    /// The reason, if it is not verified.
     pub reason: String,
 }
 
-/// Where two engines part: a difference beyond what rounding explains.
+/// A difference between two engines beyond rounding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnginesParting {
-    /// The step and the quantity, the second engine's account beside the trainer's.
+    /// The step and the quantity, with the second engine's value and the trainer's.
     pub divergence: Divergence,
     /// The operation: the first part of the first forward pass that differs, or else the part of the step.
     pub operation: String,
@@ -42,21 +42,22 @@ pub struct EnginesParting {
 /// Two executions of one slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnginesReport {
-    /// What the trainer's engine alone says.
+    /// The verdict of the trainer's engine alone.
     pub own: EngineVerdict,
-    /// What the second engine alone says; or why it did not execute the slice, which says nothing about the run.
+    /// The verdict of the second engine alone, or the reason why it did not execute the slice, which is no evidence about
+    /// the run.
     pub candle: Result<EngineVerdict, String>,
-    /// Of each kind of number the largest difference between the engines, as a share of the tolerance.
+    /// The largest difference between the engines for each kind of number, relative to the tolerance.
     pub shares: Vec<ToleranceShare>,
-    /// Where they part, if they do.
+    /// The first difference between the engines.
     pub parting: Option<EnginesParting>,
 }
 
 impl ReplayEngine {
-    /// All of them.
+    /// All choices.
     pub const ALL: [Self; 3] = [Self::Own, Self::Candle, Self::Both];
 
-    /// The word for it.
+    /// The word for this choice.
     pub fn word(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -65,14 +66,14 @@ impl ReplayEngine {
         }
     }
 
-    /// Reads the word.
+    /// Parses the word.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|engine| engine.word() == text)
     }
 }
 
 impl EngineVerdict {
-    /// The word, and why.
+    /// The word of the verdict, with the reason.
     fn shown(&self) -> String {
         if self.reason.is_empty() {
             self.verdict.word().to_owned()
@@ -83,14 +84,14 @@ impl EngineVerdict {
 }
 
 impl EnginesReport {
-    /// Whether both engines confirm the log, and each other.
+    /// Whether both engines confirm the log and agree with each other.
     pub fn confirm(&self) -> bool {
         let confirms = |of: &EngineVerdict| of.verdict == Verdict::Verified;
         confirms(&self.own) && self.candle.as_ref().is_ok_and(confirms) && self.parting.is_none()
     }
 
-    /// What both come to together: a verdict that one engine has and the other contradicts is none, and where they part
-    /// nothing is verified. What the second engine does not know changes nothing.
+    /// The joint verdict. It is inconclusive if the engines contradict each other, or if they differ on a slice that would
+    /// be verified. A slice that the second engine does not support keeps the trainer's verdict.
     pub fn together(&self) -> EngineVerdict {
         let Ok(candle) = &self.candle else { return self.own.clone() };
         let verdicts = [self.own.verdict, candle.verdict];
@@ -107,18 +108,18 @@ impl EnginesReport {
         }
     }
 
-    /// What each engine says, and where they part.
+    /// The verdict of each engine, and their first difference.
     fn contradiction(&self, candle: &EngineVerdict) -> String {
         let place = self.parting.as_ref().map_or(String::new(), |parting| {
             let EnginesParting { divergence, operation } = parting;
             let (step, what) = (divergence.step, divergence.shown());
-            format!("; they part in step {step}, {what}: {operation}")
+            format!("; they differ in step {step}, {what}: {operation}")
         });
         let (own, candle) = (self.own.shown(), candle.shown());
-        format!("the trainer's engine says {own}, candle says {candle}{place}")
+        format!("the trainer's engine: {own}; candle: {candle}{place}")
     }
 
-    /// The difference between the engines that takes the largest share of its tolerance.
+    /// The difference between the engines that is largest relative to its tolerance.
     pub fn closest(&self) -> Option<&ToleranceShare> {
         self.shares.iter().reduce(|known, one| if one.share > known.share { one } else { known })
     }
@@ -179,7 +180,7 @@ mod tests {
             assert_eq!(report.confirm(), confirm, "{report:?}");
         }
         let reason = report(Refuted, Some(Verified), true).together().reason;
-        let said = "the trainer's engine says refuted (replay::diverged), candle says verified; they part in step 7, loss: head";
+        let said = "the trainer's engine: refuted (replay::diverged); candle: verified; they differ in step 7, loss: head";
         assert_eq!(reason, said);
     }
 

@@ -1,4 +1,4 @@
-//! Which steps of a run are replayed.
+//! The steps of a run that are replayed.
 
 use std::fmt;
 
@@ -9,41 +9,41 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
-    /// A stretch of steps.
+    /// A step range.
     Steps {
-        /// The steps before it.
+        /// The number of steps before it.
         from: u64,
-        /// The steps that are done after it.
+        /// The number of completed steps after it.
         to: u64,
     },
-    /// The steps between two states that the run has committed itself to.
+    /// The steps between two committed states of the run.
     States {
-        /// The steps before the first one, which can be started from.
+        /// The number of steps before the first state, which has a checkpoint.
         from: u64,
-        /// The steps before the last one.
+        /// The number of steps before the last state.
         to: u64,
     },
-    /// The whole run, its evaluations too.
+    /// The whole run, including its evaluations.
     Whole,
 }
 
-/// What a caller asks for.
+/// The steps that the caller selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// The last slice of the bundle.
     Last,
-    /// These steps.
+    /// The given steps.
     This(Extent),
-    /// Steps that are drawn with this seed.
+    /// Steps drawn at random with this seed.
     Random(u64),
 }
 
-/// Some micro-batches of each step, which stand for all of them.
+/// A random sample of the micro-batches of each step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MicroBatchSample {
-    /// How many.
+    /// The number of micro-batches.
     pub count: usize,
-    /// What they are drawn with.
+    /// The seed of the random draw.
     pub seed: u64,
 }
 
@@ -57,7 +57,8 @@ impl MicroBatchSample {
 }
 
 impl Extent {
-    /// The fewest steps of a stretch: one shows the forward pass, two the update, three that it goes on.
+    /// The smallest number of steps in a range: the first shows the forward pass, the second the update, the third that
+    /// training continues.
     pub const FEWEST: u64 = 3;
 
     /// The steps of a slice.
@@ -65,7 +66,7 @@ impl Extent {
         Self::Steps { from: slice.from_step, to: slice.from_step.saturating_add(slice.steps) }
     }
 
-    /// Whether all of these steps are steps of a slice.
+    /// Whether all of these steps are within a slice.
     pub fn lies_in(self, slice: &DeclaredSlice) -> bool {
         match (self, Self::of(slice)) {
             (Self::Steps { from, to }, Self::Steps { from: first, to: last }) => {
@@ -84,7 +85,7 @@ impl Extent {
         Self::parse_any(text).filter(is_long)
     }
 
-    /// The same, of any number of steps: fewer can be a whole slice.
+    /// Parses a range of any length, because a whole slice can be shorter.
     fn parse_any(text: &str) -> Option<Self> {
         if text == "full" {
             return Some(Self::Whole);

@@ -1,4 +1,4 @@
-//! What a replay came to. Data only: drawing is done elsewhere.
+//! The result of a replay. Data only: other modules format it.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,35 @@ use repro_core::Verdict;
 use repro_core::kept::{self, ProgramWord};
 use repro_core::source::{Code, Error};
 
-/// How a replay is held against the log.
+/// The way in which a replay is compared with the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayComparison {
-    /// Every bit has to be equal.
+    /// All bits must be equal.
     Bitwise,
-    /// Differences have to stay within the verifier's own tolerance.
+    /// Differences must stay within the verifier's calibrated tolerance.
     Calibrated,
 }
 
-/// Whether the batches are known to be those of the run's data.
+/// Whether the batches are known to come from the run's data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Batches {
-    /// They were drawn again from data, seed and step, and are equal.
+    /// The batches were drawn again from data, seed and step, and are equal.
     Drawn,
-    /// They are those of the slice, and why nothing more is known.
+    /// The batches were taken from the slice, with the reason why they could not be checked.
     OnTrust(String),
 }
 
-/// Who chose the steps that are replayed.
+/// The party that chose the replayed steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChosenBy {
-    /// The author: they are those of a slice.
+    /// The author: the steps are a slice.
     Author,
-    /// Whoever asked for the replay named them.
+    /// The caller of the replay.
     Caller,
-    /// They were drawn at random over the whole run.
+    /// The verifier, at random over the whole run.
     Verifier,
-    /// One of so many slices of the author was drawn at random.
+    /// The verifier, at random among this many slices of the author.
     AmongSlices(usize),
 }
 
@@ -52,11 +52,11 @@ impl ChosenBy {
         }
     }
 
-    /// What a report says.
+    /// The phrase in a report.
     fn told(self) -> String {
         match self {
             Self::Author => "chosen by the author".to_owned(),
-            Self::Caller => "named by the caller".to_owned(),
+            Self::Caller => "chosen by the caller".to_owned(),
             Self::Verifier => "chosen by the verifier".to_owned(),
             Self::AmongSlices(1) => "the author's only slice".to_owned(),
             Self::AmongSlices(count) => {
@@ -66,152 +66,153 @@ impl ChosenBy {
     }
 }
 
-/// One step, counted as records count: the first is 1.
+/// One step, counted from 1 as in records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepReport {
-    /// The steps that are done after it.
+    /// The number of completed steps.
     pub step: u64,
-    /// The loss as logged.
+    /// The logged loss.
     pub logged: Option<f64>,
-    /// The loss as it came out.
+    /// The replayed loss.
     pub replayed: f64,
-    /// The norm of the gradients as logged.
+    /// The logged gradient norm.
     pub logged_norm: Option<f64>,
-    /// The norm as it came out.
+    /// The replayed gradient norm.
     pub replayed_norm: f64,
-    /// How many tokens were at least routed elsewhere.
+    /// A lower bound of the number of tokens with a different routing.
     pub flips: Option<u64>,
 }
 
-/// One tensor at the end.
+/// One tensor at the end of the replayed steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TensorReport {
-    /// Its name, as the bundle has it.
+    /// Its name in the bundle.
     pub name: String,
-    /// How far it moved, as logged.
+    /// The logged norm of its update.
     pub logged: Option<f64>,
-    /// How far it moved here.
+    /// The replayed norm of its update.
     pub replayed: f64,
-    /// Whether something that was logged of it was compared.
+    /// Whether anything about it was logged and compared.
     pub compared: bool,
-    /// Whether its bits at the end are those that were logged; none where no digest was.
+    /// Whether its bits at the end match the logged digest; none without a digest.
     pub equal: Option<bool>,
-    /// The difference that is allowed, relative to the update; none where bits are compared.
+    /// The tolerance relative to the update; none for bitwise comparisons.
     pub tolerance: Option<f64>,
 }
 
-/// The micro-batches that were executed alone.
+/// The micro-batches that were executed as a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledMicroBatches {
     /// Their numbers, from 0.
     pub numbers: Vec<usize>,
-    /// Of so many in each step.
+    /// The number of micro-batches in each step.
     pub of: usize,
-    /// What they were drawn with.
+    /// The seed of the random draw.
     pub seed: u64,
 }
 
-/// How the records of a run agree with the steps of a slice.
+/// The agreement of a run's records with the steps of a slice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordsReport {
-    /// The columns that agree, with how many records and in which reading.
+    /// The columns that agree, with the number of records and the interpretation.
     pub agreeing: Vec<String>,
-    /// The columns of another trainer that agree in no reading that is known.
+    /// The columns of other trainers that agree under no known interpretation.
     pub differing: Vec<String>,
-    /// What could not be compared.
+    /// Columns that could not be compared.
     pub open: Vec<String>,
 }
 
-/// A planted fault, and whether the stretch shows it.
+/// An injected fault, and whether the replayed steps detect it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlantedFault {
     /// The name of the fault.
     #[serde(deserialize_with = "kept::word")]
     pub fault: ProgramWord,
-    /// What was planted.
+    /// A description of the fault.
     pub planted: String,
-    /// Where it showed: the step, and what of it. None: it did not.
+    /// The step and quantity in which it was detected; none if it was not.
     pub at: Option<(u64, String)>,
-    /// The smallest relative size that shows, of faults that have sizes.
+    /// The smallest relative size that is detected, for faults with a size.
     pub smallest: Option<f64>,
-    /// Why it cannot show here, where that is known without trying.
+    /// The reason why these steps cannot detect it, if it is known in advance.
     pub unseen: Option<String>,
 }
 
-/// Whether the steps train.
+/// Whether the steps train the model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Trained {
-    /// How many tensors are trained.
+    /// The number of trained tensors.
     pub tensors: usize,
-    /// Those without a gradient in any step, and without the excuse below.
+    /// Tensors without a gradient in any step that have none of the excuses below.
     pub without_gradient: Vec<String>,
-    /// Those that moved no further than weight decay and rounding explain.
+    /// Tensors whose update is explained by weight decay and rounding.
     pub unmoved: Vec<String>,
-    /// Experts that no token was routed to.
+    /// Experts without tokens.
     pub idle: Vec<String>,
-    /// Routers whose only choice has the weight 1, whatever they say, so that no gradient reaches them.
+    /// Routers with a single choice of constant weight 1, which receive no gradient.
     pub constant: Vec<String>,
-    /// Steps at a learning rate of 0, as records count.
+    /// Steps with a learning rate of 0, counted from 1 as in records.
     pub at_rest: Vec<u64>,
 }
 
 impl Trained {
-    /// The tensors that were not trained and have no excuse.
+    /// The untrained tensors without an excuse.
     pub fn untrained(&self) -> impl Iterator<Item = &String> {
         self.without_gradient.iter().chain(&self.unmoved)
     }
 }
 
-/// What is allowed in a step, relative to what came out.
+/// The tolerances of a step, relative to the replayed values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allowed {
-    /// The step, as records count.
+    /// The step, counted from 1 as in records.
     pub step: u64,
-    /// Of the loss.
+    /// The tolerance of the loss.
     pub loss: f64,
-    /// Of the norm of all gradients.
+    /// The tolerance of the total gradient norm.
     pub norm: f64,
-    /// The largest of any tensor's update, and the tensor.
+    /// The largest tolerance of any tensor's update, and that tensor.
     pub update: Option<(f64, String)>,
 }
 
-/// What the tolerance of a calibrated comparison is.
+/// The tolerance of a calibrated comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
-    /// Replays that it depends on, those in float64 included.
+    /// The number of calibration replays, including those in float64.
     pub replays: usize,
-    /// How many times their largest spread is allowed.
+    /// The tolerance as a multiple of their largest deviation.
     pub times: f64,
-    /// What is allowed in each step.
+    /// The tolerances in each step.
     pub steps: Vec<Allowed>,
-    /// What the run's numbers were rounded to at its operations, which is done here too; none where they have all bits.
+    /// The format to which the run rounds the results of its operations, which the replay does too; none for full
+    /// precision.
     #[serde(deserialize_with = "kept::any_word")]
     pub rounded: Option<ProgramWord>,
-    /// The error of the learning rate that the tolerance is held against, in percent.
+    /// The learning rate error that the tolerance is compared with, in percent.
     pub held_against: u32,
-    /// The larger one, in percent, that it is held against in each tensor.
+    /// The larger learning rate error, in percent, that the tolerance of each tensor is compared with.
     pub in_each: u32,
-    /// Tensors whose tolerance is nowhere below half of what the smaller error changes, in groups where another's is, and
-    /// somewhere below half of what the larger one does.
+    /// Tensors whose tolerance exceeds half the effect of the smaller error everywhere, in groups where another tensor's
+    /// does not, but is somewhere below half the effect of the larger error.
     pub roughly: Vec<String>,
-    /// Tensors that hide more than that.
+    /// Tensors with an even larger tolerance.
     pub coarse: Vec<String>,
-    /// Tensors of which nothing is compared from some step on: their gradients are rounding alone.
+    /// Tensors that are not compared from some step on, because their gradients consist of rounding errors.
     pub blurred: Vec<String>,
-    /// Tensors of which some numbers are rounding alone, which widens what is allowed of them.
+    /// Tensors with some values that consist of rounding errors, which increases their tolerance.
     pub in_part: Vec<String>,
-    /// The most that is allowed of one of these.
+    /// The largest tolerance of these tensors.
     pub widest: f64,
-    /// The first step in which rounding alone may change much of a gradient, and by which part of it.
+    /// The first step in which rounding alone may change a large part of a gradient, and the size of that part.
     pub wild: Option<(u64, f64)>,
-    /// The first step in which experts have equal scores and the log does not have the choices that were made here, and the
-    /// tokens that have such experts.
+    /// The first step with tied experts in which the log differs from the choices made here, and the number of tokens with
+    /// such ties.
     pub tied: Option<(u64, u64)>,
-    /// Tokens that calibration replays routed elsewhere, at most in one step.
+    /// The largest number of tokens in one step that calibration replays routed differently.
     pub flips: u64,
 }
 
-/// An evaluation that was made again, on the text that it names.
+/// An evaluation that was repeated on its own text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RepeatedEvaluation {
     /// The step of the checkpoint.
@@ -220,126 +221,126 @@ pub struct RepeatedEvaluation {
     pub text: String,
     /// The mean loss as logged, in nats per token.
     pub logged: Option<f64>,
-    /// The mean loss as it came out.
+    /// The mean loss of the repetition.
     pub repeated: Option<f64>,
-    /// The bytes of the text, where they were counted and fit.
+    /// The bytes of the text, if they were counted and match.
     pub bytes: Option<u64>,
-    /// Why it was not made again.
+    /// The reason why it was not repeated.
     pub not_made: Option<String>,
-    /// Why its bytes were not counted.
+    /// The reason why its bytes were not counted.
     pub not_counted: Option<String>,
-    /// What is wrong in it.
+    /// The error in it.
     pub differs: Option<String>,
-    /// What is off by more than rounding explains.
+    /// The deviation that rounding does not explain.
     pub unclear: Option<String>,
-    /// Which training batches stand in the text.
+    /// The training batches that appear in the text.
     pub trained_on: Option<String>,
 }
 
-/// What became of a replay that claims asked for.
+/// The outcome of a replay that claims need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ReplayOutcome {
     /// It was executed.
     Done(Box<Replay>),
-    /// The bundle, or what was asked, cannot be replayed.
+    /// The bundle cannot be replayed, or not in this way.
     Refused(Error),
-    /// It was not executed, and why.
+    /// It was not executed, for this reason.
     NotRun(String),
 }
 
-/// Replays by the names of their bundles and what was replayed.
+/// Replays by bundle name and extent.
 pub type Replays = BTreeMap<(String, Extent), ReplayOutcome>;
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
     /// The bundle.
     pub bundle: String,
     /// Its digest.
     pub digest: String,
-    /// What was replayed.
+    /// The replayed steps.
     pub extent: Extent,
-    /// The steps of the whole run.
+    /// The number of steps of the whole run.
     pub of_steps: u64,
-    /// Who chose the steps.
+    /// The party that chose the steps.
     pub chosen_by: ChosenBy,
-    /// The engines that were asked to execute it.
+    /// The engines that were requested.
     pub engine: ReplayEngine,
-    /// How it was compared.
+    /// The way in which replay and log were compared.
     pub comparison: ReplayComparison,
     /// The arithmetic of the run.
     pub arithmetic: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why, where it is not verified.
+    /// The reason, if it is not verified.
     pub reason: String,
-    /// The code of the verdict, where it is not verified.
+    /// The code, if it is not verified.
     pub code: Option<&'static Code>,
-    /// What the steps start from.
+    /// The starting point of the steps.
     pub start: String,
-    /// Where the batches come from.
+    /// The source of the batches.
     pub batches: Batches,
-    /// The micro-batches that stand for all, where not all were executed.
+    /// The sampled micro-batches, if not all were executed.
     pub sampled: Option<SampledMicroBatches>,
-    /// The steps that were compared.
+    /// The compared steps.
     pub steps: Vec<StepReport>,
-    /// How many steps were executed.
+    /// The number of executed steps.
     pub executed: u64,
-    /// The tensors at the end.
+    /// The tensors at the end of the steps.
     pub tensors: Vec<TensorReport>,
-    /// Where replay and log part.
+    /// The first difference between replay and log.
     pub divergence: Option<Divergence>,
-    /// Tokens that the log routes elsewhere: the step, the router, and at least how many.
+    /// Tokens that the log routes differently: the step, the router, and a lower bound of their number.
     pub flips: Vec<(u64, String, u64)>,
-    /// Where a tolerance is: of each step and kind of number the largest share of it that a difference takes.
+    /// The largest ratio of difference and tolerance for each step and kind of number, if there is a tolerance.
     pub shares: Vec<ToleranceShare>,
-    /// The committed states that came out, by the steps before them.
+    /// The committed states that were reproduced, by the number of steps before them.
     pub states: Vec<u64>,
-    /// What else was compared, one line each.
+    /// Other comparisons, one line each.
     pub also: Vec<String>,
-    /// How the records of the run agree with a slice.
+    /// The agreement of the run's records with a slice.
     pub records: RecordsReport,
-    /// The evaluations that were made again.
+    /// The repeated evaluations.
     pub evaluations: Vec<RepeatedEvaluation>,
-    /// What the steps read, where that is less than it looks like.
+    /// Remarks on batches that contain less than their size suggests.
     pub reading: Vec<String>,
-    /// What was not compared, and what the config says otherwise than the slice states.
+    /// Values that were not compared, and settings in which config and slice differ.
     pub uncompared: Vec<String>,
-    /// Planted faults.
+    /// The injected faults.
     pub faults: Vec<PlantedFault>,
-    /// Whether the steps train.
+    /// Whether the steps train the model.
     pub trained: Trained,
-    /// The tolerance, where bits are not compared.
+    /// The tolerance, unless bits are compared.
     pub tolerance: Option<Tolerance>,
-    /// The loss on held-out text at the end, in nats per token, where the whole run was replayed.
+    /// The final loss on held-out text in nats per token, if the whole run was replayed.
     pub final_loss: Option<f64>,
-    /// How two engines compare, where both were asked.
+    /// The comparison of two engines, if both were requested.
     pub engines: Option<EnginesReport>,
 }
 
 impl Replay {
-    /// How many tensors were compared with what was logged of them.
+    /// The number of tensors that were compared with logged values.
     pub fn compared_tensors(&self) -> usize {
         self.tensors.iter().filter(|tensor| tensor.compared).count()
     }
 
-    /// The largest share of a tolerance that a difference takes; the first of equal ones.
+    /// The largest ratio of difference and tolerance; the first of equal ones.
     pub fn closest(&self) -> Option<&ToleranceShare> {
         self.shares.iter().reduce(|known, one| if one.share > known.share { one } else { known })
     }
 
-    /// Whether two engines executed it, and both confirm the log and each other.
+    /// Whether two engines executed the steps, and both confirm the log and agree with each other.
     pub fn has_two_engines(&self) -> bool {
         self.engines.as_ref().is_some_and(EnginesReport::confirm)
     }
 
-    /// What would have been seen: of each kind of fault that was planted and showed, the smallest.
+    /// The injected faults that were detected.
     pub fn would_have_been_seen(&self) -> impl Iterator<Item = &PlantedFault> {
         self.faults.iter().filter(|fault| fault.at.is_some())
     }
 
-    /// What cannot be seen by these steps, one line each, for whoever reviews the run: what was not executed, and of what was
-    /// executed the faults that do not show.
+    /// A list, for reviewers, of what these steps cannot detect: everything that was not executed, and the injected faults
+    /// that went undetected.
     pub fn cannot_be_seen(&self) -> Vec<String> {
         let mut unseen = self.not_executed();
         let hidden = self.faults.iter().filter(|fault| fault.at.is_none());
@@ -351,14 +352,14 @@ impl Replay {
         unseen.extend(within.iter().map(stays));
         if !unplanted.is_empty() {
             let names: Vec<_> = unplanted.iter().map(|fault| fault.fault.to_string()).collect();
-            unseen.push(format!("faults that these steps have no place for: {}", names.join(", ")));
+            unseen.push(format!("faults that cannot occur in these steps: {}", names.join(", ")));
         }
         unseen
     }
 
     fn not_executed(&self) -> Vec<String> {
-        let runs = "runs that were made and left out, and how each was tuned".to_owned();
-        let overlap = "whether the training text has parts of the validation text".to_owned();
+        let runs = "unreported runs, and the tuning of each run".to_owned();
+        let overlap = "whether the training text contains parts of the validation text".to_owned();
         let (from, to) = match self.extent {
             Extent::Steps { from, to } | Extent::States { from, to } => (from, to),
             Extent::Whole => {
@@ -369,37 +370,37 @@ impl Replay {
         let steps: Vec<_> =
             self.evaluations.iter().filter(made).map(|one| one.step.to_string()).collect();
         let evaluations = match steps.as_slice() {
-            [] => "evaluations: on which text, with which values, over how many bytes".to_owned(),
+            [] => "evaluations: their texts, values and byte counts".to_owned(),
             steps if self.evaluations.iter().all(|one| one.bytes.is_some()) => {
-                format!("evaluations but those at step {}", steps.join(", "))
+                format!("all evaluations except those at step {}", steps.join(", "))
             }
             steps => format!(
-                "evaluations but the losses at step {}, and over how many bytes",
+                "all evaluations except the losses at step {}, and all byte counts",
                 steps.join(", ")
             ),
         };
         let data = match &self.batches {
             Batches::Drawn => "the order of the data in all other steps, and how often it repeats",
             Batches::OnTrust(_) => {
-                "the data: where these batches come from, their order in all other steps, and how often they repeat"
+                "the data: the source of these batches, the order in all other steps, and how often data repeats"
             }
         };
         let after = self.of_steps.saturating_sub(to);
         let steps = match from {
             0 if self.comparison == ReplayComparison::Calibrated => {
                 format!(
-                    "whether the stated seed gives the first weights, and the {after} steps after these"
+                    "whether the initial weights follow from the stated seed, and the {after} steps after these"
                 )
             }
             0 => format!("the {after} steps after these"),
             _ => format!(
-                "the {from} steps before these, whether the checkpoint comes from them, and the {after} steps after"
+                "the {from} steps before these, whether they lead to the checkpoint, and the {after} steps after"
             ),
         };
         vec![evaluations, data.to_owned(), overlap, steps, runs]
     }
 
-    /// How many of the run's steps were executed again, and who chose them.
+    /// The fraction of the run's steps that was executed, and who chose them.
     pub fn share(&self) -> String {
         let Self { executed, of_steps, chosen_by, .. } = self;
         format!("{executed} of {of_steps} steps, {}", chosen_by.told())

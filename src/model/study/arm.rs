@@ -37,7 +37,7 @@ const MIXTURE: &[&str] = &[
     "router_z_loss",
     "router_bias_update_rate",
 ];
-/// What stands for a field of a mixture that is not stated.
+/// The values of a mixture's fields that are not stated.
 const NOTHING: &[&str] = &[
     "num_shared_experts",
     "num_dense_layers",
@@ -51,17 +51,17 @@ const NOTHING: &[&str] = &[
 pub struct Arm {
     /// Its name.
     pub id: String,
-    /// What it is, for people.
+    /// A description for readers.
     pub what: String,
     /// The fields of its config that describe the model.
     pub model: Map<String, Json>,
-    /// What the model stores and what a token touches.
+    /// The total and active parameters of the model.
     pub objects: ParameterCounts,
-    /// How many tensors a checkpoint of it holds.
+    /// The number of tensors in a checkpoint.
     pub tensors: u64,
-    /// How it is made comparable, and how well that came out.
+    /// Its match, and the remaining mismatch.
     pub matched: Match,
-    /// Where it stands in the study file.
+    /// Its place in the study file.
     pub place: Location,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Stated<'a> {
         })
     }
 
-    /// The arm, where it states its model in full.
+    /// The arm, if its model is fully stated.
     fn whole(&self) -> Result<Arm, Error> {
         self.with(self.model.clone(), Match { mode: self.mode, target: None, mismatch: None })
     }
@@ -118,7 +118,7 @@ impl<'a> Stated<'a> {
     fn settle(&self, whole: &[Arm]) -> Result<Arm, Error> {
         let Some(target) = self.target else { return self.whole() };
         let target = whole.iter().find(|arm| arm.id == target).ok_or_else(|| {
-            let expected = "a target that states its model and is not matched itself";
+            let expected = "a target with its own model, which is not matched itself";
             NO_MATCH.at(self.node.place(), expected, format!("`{target}`"))
         })?;
         let place = self.node.place();
@@ -137,7 +137,7 @@ impl<'a> Stated<'a> {
 }
 
 impl Arm {
-    /// The model as a run that states nothing beside it, for horizons.
+    /// The model as a run without any other information, for horizons.
     pub(super) fn as_run(&self) -> Result<contract::RunAtStep, Error> {
         let document = document(&self.model, &self.place)?;
         contract::RunAtStep::of_document(&self.id, &document)
@@ -175,7 +175,7 @@ fn read_match<'a>(rule: Node<'a>, ids: &[String]) -> Result<(Mode, Option<&'a st
     Ok((mode, Some(known(rule.required("target")?, ids)?)))
 }
 
-/// The fields of one arm's model: the shared ones, under those of the arm.
+/// The fields of one arm's model: the shared ones, overridden by its own.
 fn merged(root: Node<'_>, own: Option<Node<'_>>, mode: Mode) -> Result<Map<String, Json>, Error> {
     let sparse = own.is_some_and(|own| own.get("num_experts").is_some());
     let mut fields = Map::new();
@@ -198,7 +198,7 @@ fn merged(root: Node<'_>, own: Option<Node<'_>>, mode: Mode) -> Result<Map<Strin
     complete(fields, sparse, mode, own.unwrap_or(root))
 }
 
-/// Every field in the order of a config, with what is derived or means nothing where it is absent.
+/// All fields in the order of a config, including derived ones and defaults.
 fn complete(
     mut stated: Map<String, Json>,
     sparse: bool,
@@ -221,11 +221,11 @@ fn complete(
     for field in DECODER.iter().chain(MIXTURE.iter().filter(|_| sparse)) {
         let value = match stated.remove(*field) {
             Some(_) if *field == "intermediate_size" && matches!(mode, Mode::FfnWidth(_)) => {
-                let expected = "no `intermediate_size`, which the match solves for";
+                let expected = "no `intermediate_size`, because the match computes it";
                 return Err(BAD_VALUE.at(at.place(), expected, "one"));
             }
             Some(value) => value,
-            // What these lack is solved, not needed, or refused where the model is counted.
+            // These fields are solved for if absent, or not needed, or rejected when the model is counted.
             None if ["intermediate_size", "head_dim"].contains(field) => continue,
             None if NOTHING.contains(field) => json!(0),
             None => {

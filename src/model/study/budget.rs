@@ -8,7 +8,7 @@ use super::{Arm, BAD_LENGTH};
 use crate::contract::{HorizonRule, Plan, StepRounding};
 use repro_core::source::{Error, Location, Node};
 
-/// The most steps that a run may have.
+/// The maximum number of steps that a run may have.
 const STEP_CAP: u64 = 1 << 32;
 /// The horizons that a study may name.
 const HORIZONS: [HorizonRule; 5] = [
@@ -33,13 +33,13 @@ pub enum ScheduleOf {
 pub struct Budget {
     /// Its name.
     pub id: String,
-    /// What it is proportional to.
+    /// The quantity that it is proportional to.
     pub rule: HorizonRule,
-    /// How much of it.
+    /// The coefficient of that quantity.
     pub coefficient: BigRational,
-    /// The arm whose parameters count; each arm's own where absent.
+    /// The arm whose parameters count; if absent, each arm's own.
     pub of: Option<String>,
-    /// The part of the horizon that is run.
+    /// The fraction of the horizon that is run.
     pub fraction: BigRational,
     /// Whose schedule the runs follow.
     pub schedule: ScheduleOf,
@@ -82,7 +82,7 @@ impl Budget {
         })
     }
 
-    /// A part of the same budget, under a schedule of its own.
+    /// A fraction of the same budget, with its own schedule.
     pub fn part(&self, fraction: &BigRational) -> Self {
         let schedule = ScheduleOf::Fraction;
         Self { fraction: &self.fraction * fraction, schedule, ..self.clone() }

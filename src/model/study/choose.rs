@@ -10,13 +10,13 @@ use super::{BAD_VALUE, NO_TUNING_RESULT, RATE_AT_EDGE};
 use repro_core::decimal::nearest_f64;
 use repro_core::source::{Error, Location, Node};
 
-/// The fewest values that are tried: with fewer, at most one lies between the others.
+/// The minimum number of values that are tried: with fewer, at most one lies between the others.
 const FEWEST: usize = 4;
 
 /// One learning rate that is tried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// As the study writes it; part of the id of its runs.
+    /// Its text in the study; part of the ids of its runs.
     pub text: String,
     /// Its value.
     pub value: f64,
@@ -31,21 +31,21 @@ pub struct Tuning {
     pub seed: u64,
     /// The budget of all tuning runs.
     pub budget: String,
-    /// The part of that budget that they run, with a schedule of their own.
+    /// The fraction of that budget that they run, with their own schedule.
     pub fraction: BigRational,
     /// The seeds and budgets that are run once more at the shared rate.
     pub shared: Option<(Vec<u64>, Vec<String>)>,
     place: Location,
 }
 
-/// What one tuning run gave.
+/// The result of one tuning run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuned<'a> {
     /// Its arm.
     pub arm: &'a str,
     /// Its learning rate.
     pub rate: f64,
-    /// Its loss on the development split; none where it diverged.
+    /// Its loss on the development split; none if it diverged.
     pub loss: Option<f64>,
 }
 
@@ -64,7 +64,7 @@ impl Tuning {
         word(node.required("rule")?, &["best_interior"])?;
         let seed = node.required("seed")?;
         if seeds.contains(&seed.integer()?) {
-            let expected = "a seed that no other run has";
+            let expected = "a seed that no other run uses";
             return Err(BAD_VALUE.at(seed.place(), expected, seed.integer()?.to_string()));
         }
         let fraction = node.get("fraction").map(part).transpose()?;
@@ -101,7 +101,7 @@ impl Tuning {
             if at == 0 || at + 1 == losses.len() || !loss.is_finite() {
                 let tried: Vec<_> = self.rates.iter().map(|rate| rate.text.as_str()).collect();
                 let expected = format!(
-                    "for `{arm}` a best rate between the lowest and the highest of {}",
+                    "a best rate for `{arm}` between the lowest and the highest of {}",
                     tried.join(", ")
                 );
                 let found = match loss.is_finite() {
@@ -154,7 +154,7 @@ fn rates(list: Node<'_>) -> Result<Vec<Tried>, Error> {
         if let Some((before, value)) = read.last()
             && exact != value * BigRational::from_integer(2.into())
         {
-            let expected = format!("twice the {} before it", before.text);
+            let expected = format!("twice the previous rate, {}", before.text);
             return Err(BAD_VALUE.at(node.place(), expected, text));
         }
         if text.contains(['+', 'E']) {

@@ -1,4 +1,4 @@
-//! The parts of a study file that pass into each run's configuration: data, evaluation, tasks.
+//! The parts of a study file that are copied into each run's config: data, evaluation, tasks.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -6,18 +6,18 @@ use super::fields::{count, positive, table, word};
 use super::{BAD_LENGTH, BAD_VALUE};
 use repro_core::source::{Error, Location, Node};
 
-/// How often a run may see the same text.
+/// The rule for repeating data within a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The same different tokens for every run; epochs follow.
+    /// The same unique tokens for every run; the number of epochs follows.
     Strict,
-    /// Half as many different tokens as the run has, each seen twice.
+    /// Half as many unique tokens as the run has tokens, each seen twice.
     Relaxed,
     /// Every token is new.
     Fresh,
 }
 
-/// What runs read and how they are judged.
+/// The data of the runs, and their evaluation.
 #[derive(Debug, Clone)]
 pub struct DataPlan {
     form: Form,
@@ -44,14 +44,14 @@ impl DataPlan {
             && form != Form::Strict
         {
             let expected =
-                "no `unique_tokens` unless the form is `strict`: they follow from the run";
+                "no `unique_tokens` unless the form is `strict`, because they follow from the run";
             return Err(BAD_VALUE.at(stated.place(), expected, "one"));
         }
         let max_epochs = reuse.get("max_epochs");
         if let Some(stated) = max_epochs
             && form != Form::Strict
         {
-            let expected = "no `max_epochs` unless the form is `strict`: it is one or two";
+            let expected = "no `max_epochs` unless the form is `strict`, because it is one or two";
             return Err(BAD_VALUE.at(stated.place(), expected, "one"));
         }
         let max_epochs = max_epochs.map(|node| {
@@ -60,7 +60,8 @@ impl DataPlan {
         });
         let evaluation = root.required("evaluation")?;
         if let Some(split) = evaluation.get("split") {
-            let expected = "no `split`: tuning runs read `development`, all others `validation`";
+            let expected =
+                "no `split`, because tuning runs use `development` and all others `validation`";
             return Err(BAD_VALUE.at(split.place(), expected, "one"));
         }
         Ok(Self {
@@ -74,7 +75,7 @@ impl DataPlan {
         })
     }
 
-    /// The fields of a run of so many tokens; a tuning run has no tasks and reads another split.
+    /// The fields of a run with this number of tokens; a tuning run has no tasks and uses a different split.
     pub fn fields(&self, tokens: u64, tuning: bool) -> Result<Map<String, Json>, Error> {
         let name = match self.form {
             Form::Strict => "strict",
@@ -89,7 +90,7 @@ impl DataPlan {
             if let Some(unique) = self.unique_tokens
                 && tokens as f64 > most * unique as f64
             {
-                let expected = format!("at most {most} epochs of {unique} different tokens");
+                let expected = format!("at most {most} epochs of {unique} unique tokens");
                 let found = format!("{tokens} tokens");
                 return Err(BAD_LENGTH.at(self.place.clone(), expected, found));
             }

@@ -1,4 +1,4 @@
-//! Small typed reads that the parts of a study file share.
+//! Typed reads that the parts of a study file share.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::{BAD_ID, BAD_VALUE, REPEATED, UNKNOWN_NAME};
 use repro_core::decimal::Printed;
 use repro_core::source::{Error, Kind, Node, WRONG_TYPE};
 
-/// A name made of characters that are safe in the names of folders and in post files.
+/// A name of characters that are safe in folder names and post files.
 pub fn identifier(node: Node<'_>) -> Result<&str, Error> {
     let text = node.text()?;
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b);
@@ -54,7 +54,7 @@ pub fn positive(node: Node<'_>) -> Result<BigRational, Error> {
     if value.is_positive() { Ok(value) } else { Err(wrong(text)) }
 }
 
-/// A part of a whole: above zero and at most one.
+/// A fraction: above zero and at most one.
 pub fn part(node: Node<'_>) -> Result<BigRational, Error> {
     let value = positive(node)?;
     if value > BigRational::one() {
@@ -71,7 +71,7 @@ pub fn count(node: Node<'_>) -> Result<u64, Error> {
     }
 }
 
-/// A list in which nothing stands twice.
+/// A list without duplicates.
 pub fn distinct<'a, T: Eq + std::hash::Hash + Clone + std::fmt::Display>(
     list: Node<'a>,
     read: impl Fn(Node<'a>) -> Result<T, Error>,
@@ -90,7 +90,7 @@ pub fn distinct<'a, T: Eq + std::hash::Hash + Clone + std::fmt::Display>(
     Ok(items)
 }
 
-/// A value as a configuration holds it: numbers become exact integers or the nearest floats.
+/// A value of a config: numbers become exact integers or the nearest floats.
 pub fn to_json(node: Node<'_>) -> Result<Json, Error> {
     Ok(match &node.value().kind {
         Kind::Null => Json::Null,
@@ -102,7 +102,7 @@ pub fn to_json(node: Node<'_>) -> Result<Json, Error> {
     })
 }
 
-/// The members of a table as a configuration holds them.
+/// The members of a dict as values of a config.
 pub fn table(node: Node<'_>) -> Result<Map<String, Json>, Error> {
     node.members()?.map(|(key, value)| Ok((key.to_owned(), to_json(value)?))).collect()
 }

@@ -20,7 +20,7 @@ use repro_core::source::{Document, Error, Location, MISSING_FIELD, Node, Source}
 /// The schema id that a study file opens with.
 pub const SCHEMA: &str = "repro.study/1";
 
-/// What is declared of the analysis before any run, for people and for the posts about the study.
+/// The analysis as declared before any run, for readers and for posts about the study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analysis {
     /// The quantity on which arms are compared.
@@ -29,7 +29,7 @@ pub struct Analysis {
     pub alpha: String,
     /// The tests.
     pub tests: Vec<String>,
-    /// Which tests share their error rate.
+    /// The tests that share their error rate.
     pub families: Vec<String>,
     /// Which runs may be left out.
     pub exclusion: String,
@@ -44,18 +44,18 @@ pub struct Study {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// What it asks.
+    /// Its questions.
     pub questions: Vec<String>,
-    /// What is declared of the analysis.
+    /// The declared analysis.
     pub analysis: Analysis,
     /// Its arms.
     pub arms: Vec<Arm>,
     /// Its budgets.
     pub budgets: Vec<Budget>,
-    /// Where its started runs are logged, where they are.
+    /// The log of its started runs, if there is one.
     pub starts: Option<StartsFile>,
     tuning: Option<Tuning>,
-    /// The learning rate where it is not tuned.
+    /// The learning rate if it is not tuned.
     stated_rate: Option<BigRational>,
     runs: Vec<PlannedRun>,
 }
@@ -165,7 +165,7 @@ impl Study {
         self.digest
     }
 
-    /// Refuses, at `place`, a study file with another digest than `pinned`.
+    /// Rejects, at `place`, a study file whose digest differs from `pinned`.
     pub fn check_pin(&self, pinned: &Digest, place: &Location) -> Result<(), Error> {
         if self.digest() == *pinned {
             return Ok(());
@@ -174,7 +174,7 @@ impl Study {
         Err(WRONG_STUDY.at(place.clone(), pinned.prefixed(), found))
     }
 
-    /// The log of its started runs below `root`, where it has one.
+    /// The log of its started runs below `root`, if it has one.
     pub fn started(&self, root: &Path) -> Result<Option<StartsLog>, Error> {
         let folder = root.join("repro").join("studies");
         let load = |file: &StartsFile| file.load(&folder, "repro/studies");
@@ -260,21 +260,23 @@ fn named_like_its_file<'a>(root: Node<'a>, file: &str) -> Result<&'a str, Error>
     }
 }
 
-/// The learning rate that the recipe states; it is stated if and only if nothing is tuned.
+/// The learning rate of the recipe, which is present if and only if nothing is tuned.
 fn stated_rate(recipe: Node<'_>, tuned: bool) -> Result<Option<BigRational>, Error> {
     match (recipe.get("lr"), tuned) {
-        (Some(rate), true) => {
-            Err(BAD_VALUE.at(rate.place(), "no `lr` with `[tuning]`, which finds it", "one"))
-        }
+        (Some(rate), true) => Err(BAD_VALUE.at(
+            rate.place(),
+            "no `lr` next to `[tuning]`, which determines it",
+            "one",
+        )),
         (None, true) => Ok(None),
         (Some(rate), false) => positive(rate).map(Some),
         (None, false) => {
-            Err(MISSING_FIELD.at(recipe.place(), "`lr`, or a table `[tuning]`", "neither"))
+            Err(MISSING_FIELD.at(recipe.place(), "`lr` or a table `[tuning]`", "neither"))
         }
     }
 }
 
-/// The text of a plan as it was written, whatever ends of lines a checkout gave it.
+/// The text of a plan as written, whatever line endings a checkout has.
 pub fn plan_text(text: &str) -> String {
     text.replace("\r\n", "\n")
 }

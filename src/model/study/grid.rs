@@ -20,7 +20,7 @@ use repro_core::source::{Error, Node};
 pub struct ListedRun<'a> {
     /// Its id.
     pub id: &'a str,
-    /// Whether it is made only where its arm's best learning rate is not the shared one.
+    /// Whether it is only run if its arm's best learning rate differs from the shared one.
     pub conditional: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Grid<'a> {
     pub recipe: &'a StudyRecipe,
     /// When runs are saved.
     pub saving: &'a Saving,
-    /// What they read.
+    /// The data of the runs.
     pub reading: &'a DataPlan,
 }
 
@@ -171,7 +171,7 @@ fn model(arm: &Arm) -> DeclaredModel {
     }
 }
 
-/// Refuses a list of runs in the file that is not the one that the grid gives.
+/// Rejects a list of runs in the file that differs from the grid.
 pub fn same_runs(root: Node<'_>, listed: &[ListedRun<'_>]) -> Result<(), Error> {
     let stated = root.required("runs")?;
     stated.only(&["planned", "if_rates_differ"])?;
@@ -190,13 +190,13 @@ pub fn same_runs(root: Node<'_>, listed: &[ListedRun<'_>]) -> Result<(), Error> 
         let missing: Vec<_> = wanted.iter().filter(|id| !given.contains(id)).copied().collect();
         let surplus: Vec<_> = found.iter().filter(|id| !right.contains(id)).copied().collect();
         let place = stated.get(field).unwrap_or(stated).place();
-        let expected = format!("in `{field}` the {} runs of the grid", wanted.len());
+        let expected = format!("the {} runs of the grid in `{field}`", wanted.len());
         let found = match (missing.is_empty(), surplus.is_empty()) {
-            (true, true) => "one of them twice".to_owned(),
+            (true, true) => "one of them listed twice".to_owned(),
             _ => format!("without {} and with {}", named(&missing), named(&surplus)),
         };
         let lines: String = wanted.iter().map(|id| format!("  \"{id}\",\n")).collect();
-        let help = format!("the grid gives\n{field} = [\n{lines}]\n");
+        let help = format!("the grid consists of\n{field} = [\n{lines}]\n");
         return Err(OTHER_RUNS.at(place, expected, found).help(help));
     }
     Ok(())

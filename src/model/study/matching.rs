@@ -1,8 +1,8 @@
 //! Matching: the size that makes one model comparable with another.
 //!
-//! The primary match keeps depth, width, heads and attention, and solves the inner width of the dense
-//! feed-forward block in steps of 1; the router counts like every other parameter. The second,
-//! `model_width`, scales the whole model.
+//! The primary match keeps depth, width, heads and attention, and solves for the inner width of the dense feed-forward
+//! block in steps of 1; the router counts like every other parameter. The second one, `model_width`, scales the whole
+//! model.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -13,19 +13,19 @@ use repro_core::source::{Error, Location};
 
 /// The largest relative error of a match, in thousandths: half a per cent.
 const MISMATCH_THOUSANDTHS: u64 = 5;
-/// The same in words.
+/// The same as text.
 pub const MISMATCH_PERCENT: &str = "0.5%";
 /// The largest width that is tried.
 const WIDTH_CAP: u64 = 1 << 20;
 
-/// What is made equal, and by changing what.
+/// The matched quantity, and the size that is changed for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing.
     None,
     /// A parameter count, by the inner width of the dense feed-forward block.
     FfnWidth(ParameterCount),
-    /// The width of the feed-forward block that one token passes; nothing is changed, it must be so.
+    /// The width of the feed-forward blocks that one token passes through; nothing is changed, so it must already match.
     ActiveFfnWidth,
     /// A parameter count, by the width of the whole model; its heads stay equally many and even.
     ModelWidth(ParameterCount),
@@ -50,18 +50,18 @@ impl Mode {
     }
 }
 
-/// How an arm is made comparable, and how well that came out.
+/// The match of an arm, and the remaining mismatch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
-    /// What is equal.
+    /// The matched quantity.
     pub mode: Mode,
     /// The arm that it is equal to.
     pub target: Option<String>,
-    /// The relative error of what is made equal.
+    /// The relative mismatch.
     pub mismatch: Option<f64>,
 }
 
-/// The model that matches `target` best, and the relative error; beyond 0.5% it is refused.
+/// The model that matches `target` best, with the relative mismatch; a mismatch above 0.5% is an error.
 pub fn solve(
     mode: Mode,
     model: &Map<String, Json>,
@@ -99,7 +99,7 @@ fn checked(own: u64, wanted: u64, name: &str, place: &Location) -> Result<f64, E
     Ok(error as f64 / wanted as f64)
 }
 
-/// The inner width of the dense blocks whose count comes nearest.
+/// The inner width of the dense blocks with the nearest count.
 fn inner_width(
     model: &Map<String, Json>,
     object: ParameterCount,
@@ -111,10 +111,16 @@ fn inner_width(
         model.insert("intermediate_size".to_owned(), json!(width));
         Ok(model)
     };
-    nearest(object, target, place, with, "a dense feed-forward block whose width changes the count")
+    nearest(
+        object,
+        target,
+        place,
+        with,
+        "a dense feed-forward block with a width that changes the count",
+    )
 }
 
-/// The width of the model whose count comes nearest, the inner width staying in proportion.
+/// The width of the model with the nearest count, the inner width staying in proportion.
 fn model_width(
     model: &Map<String, Json>,
     object: ParameterCount,
@@ -123,7 +129,7 @@ fn model_width(
 ) -> Result<Map<String, Json>, Error> {
     let number = |field: &str| {
         model.get(field).and_then(Json::as_u64).filter(|number| *number > 0).ok_or_else(|| {
-            NO_MATCH.at(place.clone(), format!("`{field}`, which is scaled"), "none")
+            NO_MATCH.at(place.clone(), format!("`{field}`, which the match scales"), "none")
         })
     };
     let (width, heads) = (number("hidden_size")?, number("num_attention_heads")?);
@@ -140,10 +146,10 @@ fn model_width(
         model.insert("intermediate_size".to_owned(), json!(scaled));
         Ok(model)
     };
-    nearest(object, target, place, with, "a model whose width changes the count")
+    nearest(object, target, place, with, "a model with a width that changes the count")
 }
 
-/// The model among `with(1)`, `with(2)`, … whose count comes nearest to the target's; the counts rise.
+/// The model among `with(1)`, `with(2)`, … with the nearest count to the target's; the counts rise.
 fn nearest(
     object: ParameterCount,
     target: &ParameterCounts,

@@ -1,9 +1,8 @@
-//! Studies: what is asked, which runs answer it, and every number of each run, fixed before any runs.
+//! Studies: questions, the runs that answer them, and all settings of each run, fixed before any of them starts.
 //!
-//! Owns the study file `repro/studies/<id>.toml` (schema `repro.study/1`, described in
-//! `repro/studies/README.md`): the arms and how each is matched, budgets, the list of runs, the
-//! configuration of each run, and how a learning rate is chosen. Training is left to the trainer,
-//! and whether bundles answer to their plan to the claims.
+//! Owns the study file `repro/studies/<id>.toml` (schema `repro.study/1`, described in `repro/studies/README.md`): the arms
+//! and their matching, budgets, the list of runs, the config of each run, and the choice of a learning rate. The trainer
+//! trains, and claims decide whether bundles match their plan.
 
 mod arm;
 mod budget;
@@ -31,19 +30,19 @@ pub use present::{Present, present};
 pub use run::{PlannedRun, RunKind};
 
 codes! {
-    WRONG_SCHEMA = "study::wrong-schema", "the file has another schema", "start it with `schema = \"repro.study/1\"`";
-    WRONG_NAME = "study::wrong-name", "the study's id differs from its file name", "give both the same name";
+    WRONG_SCHEMA = "study::wrong-schema", "the file has an unknown schema", "start it with `schema = \"repro.study/1\"`";
+    WRONG_NAME = "study::wrong-name", "the study's id differs from its file name", "make the two equal";
     BAD_ID = "study::bad-id", "an id has characters that are not allowed", "use lowercase letters, digits, `-`, `_` and `.`";
-    REPEATED = "study::repeated", "something is listed twice", "list each once";
-    UNKNOWN_NAME = "study::unknown-name", "a name is not defined in the study", "correct the name";
-    BAD_VALUE = "study::bad-value", "a field has a value that is not allowed", "write what is expected";
-    NO_MATCH = "study::no-match", "an arm cannot be matched", "choose another size for the arm or its target, or another match";
+    REPEATED = "study::repeated", "an entry is listed twice", "list each entry once";
+    UNKNOWN_NAME = "study::unknown-name", "a name is not defined in the study", "correct the name, or define it";
+    BAD_VALUE = "study::bad-value", "a field has a value that is not allowed", "write an allowed value";
+    NO_MATCH = "study::no-match", "no size makes the arm match its target", "choose a different size for the arm or its target, or a different match";
     BAD_LENGTH = "study::bad-length", "the length of a run is out of range", "change the coefficient, the fraction or the tokens per step";
     RATE_AT_EDGE = "study::rate-at-edge", "the best learning rate is the lowest or highest one tried", "widen `rates` and tune again";
-    NO_TUNING_RESULT = "study::no-tuning-result", "a tuning run has no result", "let every tuning run finish first";
-    OTHER_RUNS = "study::other-runs", "the list of runs does not match the grid", "put the list printed here into the file, or correct the grid";
-    WRONG_STUDY = "study::wrong-study", "the study file is not the pinned one", "restore the plan that the runs were made under, or review this one and pin its digest";
-    NO_SUCH_STUDY = "study::no-such-study", "no study has this name", "studies are the files in `repro/studies`";
+    NO_TUNING_RESULT = "study::no-tuning-result", "a tuning run has no result", "finish every tuning run first";
+    OTHER_RUNS = "study::other-runs", "the list of runs does not match the grid", "replace the list with the one printed here, or correct the grid";
+    WRONG_STUDY = "study::wrong-study", "the study file does not match its pinned digest", "restore the plan of the runs, or review this one and pin its digest";
+    NO_SUCH_STUDY = "study::no-such-study", "there is no study with this name", "use the name of a file in `repro/studies`";
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub fn document(model: &Map<String, Json>, place: &Location) -> Result<Document,
     Document::parse_json(Source::new(place.file.as_str(), text.into_bytes())?)
 }
 
-/// The parameter counts of a model; a refusal stands at the arm that the model came from.
+/// The parameter counts of a model; an error refers to the arm of the model.
 pub fn objects(model: &Map<String, Json>, place: &Location) -> Result<ParameterCounts, Error> {
     crate::params::recompute(&document(model, place)?).map_err(|error| error.moved(place.clone()))
 }

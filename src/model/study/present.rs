@@ -1,4 +1,4 @@
-//! Which bundles of a study lie in a folder, whatever their names are and whoever pins them.
+//! The bundles of a study in a folder, whatever their names are and whoever pins them.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use repro_bundle::bundle::{self, record::RecordValue};
 use repro_core::digest::Digest;
 use repro_core::source::{Error, Location, UNREADABLE};
 
-/// A folder whose receipt says that it belongs to a study.
+/// A folder whose receipt refers to a study.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Present {
     /// The name of the folder.
     pub bundle: String,
     /// The study that its receipt names.
     pub study: String,
-    /// What tells its start from all others, where that was logged.
+    /// The attempt of its start, if starts were logged.
     pub attempt: Option<Digest>,
 }
 
@@ -31,7 +31,7 @@ pub fn present(root: &Path) -> Result<Vec<Present>, Error> {
     for entry in std::fs::read_dir(&folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        // A folder without a readable receipt is no bundle, and belongs to no study.
+        // A folder without a readable receipt is not a bundle and belongs to no study.
         let Ok(document) = bundle::read_receipt(&path, &format!("receipts/{name}")) else {
             continue;
         };
@@ -63,7 +63,7 @@ mod tests {
         bundle("c", r#"{"predicate":{"run":{"id":"c"}}}"#);
         bundle("d", "not a receipt");
         std::fs::create_dir_all(root.path().join("receipts/e")).unwrap();
-        // A pipe that nobody writes to is not waited for.
+        // Reading does not wait for a pipe without a writer.
         std::fs::create_dir_all(root.path().join("receipts/f/data")).unwrap();
         let pipe = root.path().join("receipts/f/data/receipt.json");
         assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! The recipe that all runs share: batches, schedule, optimizer, what is saved and kept.
+//! The recipe that all runs share: batches, schedule, optimizer, saved and kept checkpoints.
 
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
@@ -17,13 +17,13 @@ const OPTIMIZER: &[&str] =
 /// The shape of the learning rate over a run.
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
-    /// Warmup, constant, then linear over this part of the schedule.
+    /// Warmup, constant, then linear decay over this fraction of the schedule.
     WarmupStableDecay(BigRational),
     /// Warmup, then half a cosine.
     Cosine,
 }
 
-/// What all runs share.
+/// The settings that all runs share.
 #[derive(Debug, Clone)]
 pub struct StudyRecipe {
     /// Sequences a step.
@@ -34,7 +34,7 @@ pub struct StudyRecipe {
     shape: Shape,
     optimizer: Map<String, Json>,
     log_every: u64,
-    /// Every how many steps a run commits itself to its state, where the study says it.
+    /// The interval between committed states in steps, if the study states it.
     state_every: Option<u64>,
     place: Location,
 }
@@ -91,7 +91,7 @@ impl StudyRecipe {
         };
         if self.warmup_steps > hold || hold > length.schedule {
             let expected = format!("a schedule longer than its {} warmup steps", self.warmup_steps);
-            let found = format!("{} steps, of which {hold} before the decay", length.schedule);
+            let found = format!("{} steps, {hold} of them before the decay", length.schedule);
             return Err(BAD_LENGTH.at(self.place.clone(), expected, found));
         }
         let decay = length.schedule - hold;
@@ -115,14 +115,14 @@ impl StudyRecipe {
     }
 }
 
-/// When a run is saved, and what of it is kept for replays.
+/// The steps at which a run is saved, and what is kept for replays.
 #[derive(Debug, Clone)]
 pub struct Saving {
-    /// The parts of a run after which it is evaluated.
+    /// The fractions of a run at which it is evaluated.
     fractions: Vec<BigRational>,
     /// Steps of a slice.
     slice: Option<u64>,
-    /// Seeds, budgets and parts of the run whose checkpoints are kept whole.
+    /// Seeds, budgets and fractions of the runs whose checkpoints are kept.
     kept: Option<Kept>,
 }
 
@@ -163,7 +163,7 @@ impl Saving {
         saved(&[steps], &[], &[])
     }
 
-    /// The fields of a run: steps of checkpoints, which of them are kept, and slices.
+    /// The fields of a run: steps of checkpoints, kept checkpoints, and slices.
     pub fn fields(&self, steps: u64, seed: u64, budget: &str) -> Map<String, Json> {
         let at = |part: &BigRational| {
             let step = part * BigRational::from_integer(steps.into());

@@ -1,4 +1,4 @@
-//! One planned run: its name, its whole configuration, and what its receipt says of the plan.
+//! One planned run: its name, its complete config, and the plan's part of its receipt.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -8,7 +8,7 @@ use repro_core::source::{Document, Error, Node, Source};
 
 use super::fields::to_json;
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunKind {
     /// Tries one learning rate on the development split.
@@ -29,7 +29,7 @@ impl RunKind {
         }
     }
 
-    /// The name of the run of an arm, where `which` is the rate that it tries or its seed.
+    /// The name of an arm's run; `which` is the learning rate that it tries or its seed.
     pub fn name(self, study: &str, arm: &str, budget: &str, which: &str) -> String {
         match self {
             Self::Tuning => format!("{study}-{arm}-tune-{which}"),
@@ -52,7 +52,7 @@ pub struct PlannedRun {
     pub budget: String,
     /// Its seed, of initial weights and of the order of the data.
     pub seed: u64,
-    /// What it is for.
+    /// Its purpose.
     pub kind: RunKind,
     /// Its learning rate, once it is chosen.
     pub rate: Option<f64>,
@@ -60,23 +60,23 @@ pub struct PlannedRun {
     pub steps: u64,
     /// Its configuration: one flat table, with `lr` once it is chosen.
     pub config: Map<String, Json>,
-    /// What the receipt says is held fixed.
+    /// The quantities that are held fixed, for the receipt.
     pub contract: Contract,
     /// The model as the receipt declares it.
     pub model: DeclaredModel,
-    /// The arm whose parameters its horizon counts, where they are not its own.
+    /// The arm whose parameters determine its horizon, if it is a different one.
     pub horizon_of: Option<String>,
     /// The digest of the study file.
     pub plan: Digest,
 }
 
 impl PlannedRun {
-    /// Its name with `*` for what tells it from the others of its kind, arm and budget.
+    /// Its name with `*` for the part that distinguishes it from others of its kind, arm and budget.
     pub fn pattern(&self) -> String {
         self.kind.name(&self.study, &self.arm, &self.budget, "*")
     }
 
-    /// The same run with its learning rate.
+    /// The same run with this learning rate.
     pub fn at(&self, rate: f64) -> Self {
         let mut run = self.clone();
         run.rate = Some(rate);
@@ -90,8 +90,8 @@ impl PlannedRun {
         Document::parse_json(Source::new("config.json", text.into_bytes())?)
     }
 
-    /// What in a configuration is not as planned: the first planned field that is missing or other.
-    /// A run without a learning rate is held against all else.
+    /// The first planned field that is missing or different in a config. A run without a learning rate is compared in all
+    /// other fields.
     pub fn differs_from(&self, config: Node<'_>) -> Result<Option<String>, Error> {
         for (field, planned) in &self.config {
             let found = config.get(field).map(to_json).transpose()?;
@@ -119,7 +119,7 @@ impl PlannedRun {
         }
     }
 
-    /// The part `extra` of its receipt: what its place in the plan is.
+    /// The part `extra` of its receipt: its place in the plan.
     pub fn extra(&self) -> Open {
         let mut extra = Open::new();
         extra.insert("plan_sha256".to_owned(), json!(self.plan.to_string()));

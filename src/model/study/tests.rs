@@ -7,7 +7,7 @@ use crate::contract;
 use repro_bundle::bundle::{Contract, DeclaredModel};
 use repro_core::source::{Document, Error, Source};
 
-/// A small study; `more` stands before its list of runs.
+/// A small study; `more` comes before its list of runs.
 fn text(more: &str, runs: &str) -> String {
     format!(
         r#"
@@ -112,7 +112,7 @@ fn study() -> Study {
     parse(&text("", RUNS)).unwrap()
 }
 
-/// The refusal of the small study with `from` replaced.
+/// The error for the small study with `from` replaced.
 fn refused(from: &str, to: &str) -> Error {
     let whole = text("", RUNS);
     assert!(whole.contains(from), "{from}");
@@ -468,7 +468,7 @@ proptest! {
         }
     }
 
-    /// A broken study is refused and never panics.
+    /// A broken study is rejected and never panics.
     #[test]
     fn any_cut_is_refused(at in 0_usize..1800) {
         let whole = text("", RUNS);

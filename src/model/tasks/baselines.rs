@@ -1,5 +1,5 @@
-//! Baseline files: what guessing scores in each task. Several versions are about, so each is known by
-//! the hash of its file.
+//! Baseline files: the random baseline of each task. There are several versions, so each is identified by the hash of its
+//! file.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use super::{BAD_BASELINE, Cell, NO_BASELINES, REPEATED_TASK, Scale, TASK_CAP};
 use repro_core::digest::Digest;
 use repro_core::source::{Document, Error, Kind, Node};
 
-/// What people call the columns, in lower case.
+/// Common column names, in lower case.
 const TASK: &[&str] = &["eval task", "task", "name"];
 const CATEGORY: &[&str] = &["task category", "category"];
 const BASELINE: &[&str] = &["random baseline", "baseline"];
-/// How the columns begin where one file holds several versions.
+/// The prefix of the columns if one file has several versions.
 const VERSIONS: &str = "baseline_";
 
 /// One version of the random baselines.
 #[derive(Debug, Clone)]
 pub struct Baselines {
-    /// The name of its file, and of the column where the file has several.
+    /// The name of its file, and of the column if the file has several.
     pub name: String,
     /// The digest of the file.
     pub sha256: Digest,
     tasks: BTreeMap<String, Baseline>,
 }
 
-/// What is known of one task.
+/// The known values of one task.
 #[derive(Debug, Clone)]
 struct Baseline {
     value: BigRational,
@@ -36,7 +36,7 @@ struct Baseline {
 }
 
 impl Baselines {
-    /// The versions that `document` holds: one, or one for each column `baseline_…`.
+    /// The versions in `document`: one, or one per column `baseline_…`.
     pub fn read(document: &Document) -> Result<Vec<Self>, Error> {
         let root = document.root();
         let file = document.source.name();

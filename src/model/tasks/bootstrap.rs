@@ -1,4 +1,4 @@
-//! The bootstrap over tasks: how far a score would move with other tasks of the same sort.
+//! The bootstrap over tasks: the variation of a score with similar tasks.
 
 use num_rational::BigRational;
 use repro_core::decimal::{format_significant, nearest_f64};
@@ -7,7 +7,7 @@ use repro_stats::bootstrap::Resampled;
 
 use super::{TableScores, TaskSet};
 
-/// Below this many tasks an interval decides nothing.
+/// Below this number of tasks, an interval decides nothing.
 const FEWEST: usize = 8;
 
 /// The settings of a bootstrap.
@@ -15,7 +15,7 @@ const FEWEST: usize = 8;
 pub struct Settings {
     /// The level of the intervals, between 0 and 1.
     pub level: f64,
-    /// How often is drawn.
+    /// The number of resamples.
     pub resamples: usize,
     /// The seed of the draws.
     pub seed: u64,
@@ -26,7 +26,7 @@ pub struct Settings {
 pub struct TaskBootstrap {
     /// The settings.
     pub settings: Settings,
-    /// How many tasks there are.
+    /// The number of tasks.
     pub tasks: usize,
     /// The mean of the values themselves.
     pub estimate: BigRational,
@@ -35,15 +35,14 @@ pub struct TaskBootstrap {
 }
 
 impl TaskBootstrap {
-    /// Of the centred scores of a set.
+    /// Resamples the centered scores of a set.
     pub fn of(scores: &TableScores, set: TaskSet, settings: Settings) -> Self {
         let values: Vec<BigRational> =
             scores.of_set(set).map(|task| task.centered.middle()).collect();
         Self::of_values(&values, settings)
     }
 
-    /// Of the differences between two tables of the same tasks; the tasks that only one has, where
-    /// they are not the same.
+    /// Resamples the differences between two tables of the same tasks; returns the tasks that only one has if they differ.
     pub fn paired(
         a: &TableScores,
         b: &TableScores,
@@ -87,10 +86,9 @@ impl TaskBootstrap {
         Ok([found.low, found.high])
     }
 
-    /// Why the interval decides nothing, where it does not.
+    /// The reason why the interval decides nothing, if there is one.
     pub fn evidence(&self) -> Option<String> {
-        (self.tasks < FEWEST)
-            .then(|| format!("{} tasks are too few for a bootstrap to decide anything", self.tasks))
+        (self.tasks < FEWEST).then(|| format!("{} tasks are too few for a bootstrap", self.tasks))
     }
 
     /// Whether the percentile interval leaves out zero.

@@ -1,4 +1,4 @@
-//! One number of a table: as printed, where it stands, and in which unit it is meant.
+//! One number of a table: as printed, with its place and its unit.
 
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
@@ -7,16 +7,16 @@ use super::{NOT_A_SHARE, UNCLEAR_UNIT};
 use repro_core::decimal::{Agreement, Interval, Printed, Unit, compare};
 use repro_core::source::{Error, Kind, Node, WRONG_TYPE};
 
-/// A number of a table and where it stands.
+/// A number of a table with its place.
 #[derive(Debug, Clone)]
 pub struct Cell<'a> {
-    /// Where it stands.
+    /// Its place.
     pub node: Node<'a>,
     /// As printed.
     pub printed: Printed,
 }
 
-/// Whether shares are written out of one or out of a hundred.
+/// Whether fractions are written out of one or out of a hundred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Out of one.
@@ -25,19 +25,19 @@ pub enum Scale {
     Percent,
 }
 
-/// How a stated number stands to a recomputed one.
+/// The agreement of a stated number with a recomputed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellAgreement {
     /// It follows.
     Follows,
     /// It does not.
     Differs,
-    /// The table is printed too coarsely to say.
+    /// The table is printed too coarsely to decide.
     TooCoarse,
 }
 
 impl<'a> Cell<'a> {
-    /// The number at `node`; padding is not part of it.
+    /// The number at `node`, without padding.
     pub fn read(node: Node<'a>) -> Result<Self, Error> {
         let text = node.printed()?.trim();
         let plain = |printed: &Printed| {
@@ -82,8 +82,7 @@ impl<'a> Cell<'a> {
         Interval::around(self.printed.value(), &half).scaled(&self.per_one(scale).recip())
     }
 
-    /// How it stands to `computed`; a float printed in full may differ by `slack`, what summing floats
-    /// can lose.
+    /// The agreement with `computed`; a float printed in full may differ by `slack`, the possible error of a float sum.
     pub fn fit(&self, scale: Scale, computed: &Interval, slack: &BigRational) -> CellAgreement {
         let scaled = |interval: Interval| interval.scaled(&self.per_one(scale).recip());
         if self.printed.is_full_float() {
@@ -125,7 +124,7 @@ impl Finest {
 }
 
 impl Scale {
-    /// How many of the unit make one.
+    /// The number of these units in one.
     pub fn per_one(self) -> BigRational {
         BigRational::from_integer(match self {
             Self::Fraction => 1.into(),
@@ -141,9 +140,9 @@ impl Scale {
         }
     }
 
-    /// The unit of a whole column, found by its range. Everything at or below one is a fraction;
-    /// anything above makes it percent, and then a share below one percent is believed only where
-    /// `low` says that so little is possible there.
+    /// The unit of a whole column, detected from its range. If all values are at most one, they are fractions; any larger
+    /// value makes them percent, and then a value below one percent is accepted only if `low` shows that such a small value
+    /// is possible there.
     pub fn detect<'c, 'a: 'c>(
         column: impl Iterator<Item = (&'c Cell<'a>, bool)> + Clone,
     ) -> Result<Self, Error> {
@@ -153,11 +152,11 @@ impl Scale {
         let Some((above, _)) = plain().find(|(cell, _)| is_above(cell)) else {
             return Ok(Self::Fraction);
         };
-        // Nothing but values just above one: neither fractions nor believable percent.
+        // Only values just above one: neither fractions nor plausible percentages.
         let two = BigRational::from_integer(2.into());
         if plain().all(|(cell, _)| *cell.printed.value() <= two) {
             let expected = "fractions up to one, or percent";
-            let text = format!("`{}`, and nothing above two", above.printed.text());
+            let text = format!("`{}`, but nothing above two", above.printed.text());
             return Err(UNCLEAR_UNIT.at(above.node.place(), expected, text));
         }
         let below = plain().filter(|(cell, _)| !is_above(cell) && !cell.printed.value().is_zero());
@@ -165,7 +164,7 @@ impl Scale {
         if let Some((doubtful, _)) = doubtful {
             // The odd ones out are named: one value above one among fractions, or the other way.
             let odd = if below.count() * 2 > count { above } else { doubtful };
-            let expected = "accuracies that are all fractions, or all percent";
+            let expected = "only fractions, or only percentages";
             let text = format!(
                 "`{}` beside `{}`",
                 odd.printed.text(),
@@ -176,7 +175,7 @@ impl Scale {
         Ok(Self::Percent)
     }
 
-    /// Refuses a cell that is no share in this unit.
+    /// Rejects a cell that is out of range in this unit.
     pub fn check(self, cell: &Cell) -> Result<(), Error> {
         let value = cell.value(self);
         if value.is_negative() || value > BigRational::from_integer(1.into()) {

@@ -1,8 +1,8 @@
-//! Per-task tables as people have them, the baselines that centre them, and what follows from both.
+//! Per-task tables in their usual formats, the baselines that center them, and the scores that follow from both.
 //!
-//! Owns reading of tables (DCLM evaluations, nanochat, receipts, plain maps) and of baseline files,
-//! the units of both, and which version of the baselines each stated part of a table follows. The
-//! formulas are in `scores`; what posts say of a score is judged in `src/verify`.
+//! Owns reading of tables (DCLM evaluations, nanochat, receipts, plain dicts) and of baseline files, the units of both, and
+//! which version of the baselines each stated part of a table follows. The formulas are in `scores`; `src/verify` judges
+//! statements about scores.
 
 mod baselines;
 pub mod bootstrap;
@@ -23,17 +23,17 @@ pub use trouble::Trouble;
 
 use repro_core::source::codes;
 
-/// The most tasks that a table may have: beyond, it is no table of tasks.
+/// The maximum number of tasks in a table; a larger one is not a task table.
 pub const TASK_CAP: usize = 4096;
 
 codes! {
-    NO_TABLE = "tasks::no-table", "the file is not a per-task table in a known format", "give a DCLM evaluation, a CSV with `task` and `accuracy`, or a JSON table of task and accuracy";
+    NO_TABLE = "tasks::no-table", "the file is not a per-task table in a known format", "provide a DCLM evaluation, a CSV with `task` and `accuracy`, or a JSON table of task and accuracy";
     NO_ACCURACY = "tasks::no-accuracy", "a task has no accuracy", "add its accuracy";
-    REPEATED_TASK = "tasks::repeated-task", "a task is listed twice", "keep one of the two";
-    NOT_A_SHARE = "tasks::not-a-share", "an accuracy is not between 0 and 1 (0% and 100%)", "correct it, or say `percent` if the table is in percent";
-    UNCLEAR_UNIT = "tasks::unclear-unit", "a table seems to mix fractions and percent", "state which it is, `fraction` or `percent`, or correct the named value";
-    NO_BASELINES = "tasks::no-baselines", "the file has no random baselines of tasks", "give a CSV with `Eval Task` and `Random baseline`, or a JSON table of task and baseline";
+    REPEATED_TASK = "tasks::repeated-task", "a task is listed twice", "remove one of the two rows";
+    NOT_A_SHARE = "tasks::not-a-share", "an accuracy is not between 0 and 1 (0% and 100%)", "correct the accuracy, or state `percent` if the table is in percent";
+    UNCLEAR_UNIT = "tasks::unclear-unit", "a table seems to mix fractions and percent", "state the unit, `fraction` or `percent`, or correct the value shown";
+    NO_BASELINES = "tasks::no-baselines", "the file has no random baselines", "provide a CSV with `Eval Task` and `Random baseline`, or a JSON table of task and baseline";
     NO_BASELINE = "tasks::no-baseline", "a task is missing from the baseline file", "use the baseline file that the table was made with";
-    BAD_BASELINE = "tasks::bad-baseline", "a baseline is out of range", "give a baseline from 0 to below 1 (100%)";
-    WRONG_COUNT = "tasks::wrong-count", "an item count is impossible", "give whole numbers, with no more items correct than there are";
+    BAD_BASELINE = "tasks::bad-baseline", "a baseline is out of range", "write a baseline from 0 to below 1 (100%)";
+    WRONG_COUNT = "tasks::wrong-count", "an item count is impossible", "write whole numbers, with `correct` at most the number of items";
 }

@@ -1,5 +1,4 @@
-//! Which version of the baselines each stated part of a table follows: its centred column, and its
-//! aggregates, each apart.
+//! The version of the baselines that each stated part of a table follows: its centered column, and each of its aggregates.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -23,20 +22,20 @@ pub struct TableReading<'a> {
     pub scale: Scale,
     /// The table under each version, in the order given.
     pub versions: Vec<TableScores<'a>>,
-    /// What its centred column follows, where it has one.
+    /// The versions that its centered column follows, if it has one.
     pub column: Option<Centering<'a>>,
-    /// What its aggregates follow.
+    /// The versions that its aggregates follow.
     pub stated: Vec<Followed<'a>>,
 }
 
-/// What a centred column follows.
+/// The versions that a centered column follows.
 #[derive(Debug)]
 pub struct Centering<'a> {
     /// The unit of the column.
     pub scale: Scale,
-    /// How many cells there are.
+    /// The number of cells.
     pub cells: usize,
-    /// How many cells agree with each version.
+    /// The number of cells that agree with each version.
     pub agreeing: Vec<usize>,
     /// The cells that agree with no version.
     pub stray: Vec<&'a TaskRow<'a>>,
@@ -44,19 +43,19 @@ pub struct Centering<'a> {
     pub mean: Option<Interval>,
 }
 
-/// What an aggregate follows.
+/// The versions that an aggregate follows.
 #[derive(Debug)]
 pub struct Followed<'a> {
     /// The aggregate.
     pub stated: StatedAggregate<'a>,
     /// The unit it is in.
     pub scale: Scale,
-    /// How it stands to each version.
+    /// Its agreement with each version.
     pub fits: Vec<CellAgreement>,
-    /// Where it follows under no version from the tasks that its name means: the versions under
-    /// which it is the mean over all tasks of the table.
+    /// If it follows from the tasks in its name under no version: the versions under which it is the mean over all tasks of
+    /// the table.
     pub over_all: Vec<usize>,
-    /// Whether it is the mean of the table's own centred column.
+    /// Whether it is the mean of the table's own centered column.
     pub own_column: bool,
 }
 
@@ -108,7 +107,7 @@ impl<'a> TableReading<'a> {
         Ok(reading)
     }
 
-    /// What an aggregate follows: one of the table's, or one that is claimed of it.
+    /// The versions that an aggregate follows, whether it is in the table or claimed about it.
     pub fn follow(&self, stated: StatedAggregate<'a>) -> Followed<'a> {
         let set = self.set_of(&stated);
         let fits_in = |scale: Scale, set: TaskSet| -> Vec<CellAgreement> {
@@ -122,7 +121,7 @@ impl<'a> TableReading<'a> {
                     stated.cell.fit(scale, mean, &slack) == CellAgreement::Follows
                 })
         };
-        // An aggregate may be in percent where its table is not, and the other way.
+        // An aggregate may be in percent although its table is not, and vice versa.
         let other = match self.scale {
             Scale::Fraction => Scale::Percent,
             Scale::Percent => Scale::Fraction,
@@ -139,7 +138,7 @@ impl<'a> TableReading<'a> {
         Followed { own_column: own(scale), stated, scale, fits, over_all }
     }
 
-    /// The tasks that an aggregate is over: those of CORE where the table has them all.
+    /// The tasks of an aggregate: those of CORE if the table has them all.
     pub(super) fn set_of(&self, stated: &StatedAggregate<'a>) -> TaskSet<'a> {
         match stated.set {
             TaskSet::Core => self.table.core_set(),
@@ -259,7 +258,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a table holds, it is read or refused.
+        /// Any table is either read or rejected.
         #[test]
         fn any_table_is_read_or_refused(
             name in "t\\.(csv|json)",

@@ -1,4 +1,4 @@
-//! A table under one version of the baselines: centred scores and their means.
+//! A table under one version of the baselines: centered scores and their means.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -39,7 +39,7 @@ impl ScoredTask<'_> {
         }
     }
 
-    /// The size of what is added up for it, which bounds what floats can lose.
+    /// The magnitude of the summands, which bounds the error of floats.
     fn size(&self, measure: Measure) -> BigRational {
         let accuracy = self.accuracy.middle();
         match measure {
@@ -95,7 +95,7 @@ impl<'a> TableScores<'a> {
         scores::mean(self.of_set(set).map(|task| task.measure(measure)))
     }
 
-    /// CORE, or the mean centred score of the tasks that the table has.
+    /// CORE, or the mean centered score of the tasks that the table has.
     pub fn core(&self, set: TaskSet) -> Interval {
         self.mean(set, Measure::Centered).unwrap_or_else(|| Interval::integer(0))
     }
@@ -105,8 +105,8 @@ impl<'a> TableScores<'a> {
         self.tasks.iter().filter(move |task| task.is_in(set))
     }
 
-    /// What binary floats can lose on the way to the mean over a set: a unit of rounding for each
-    /// task and a few more, of the size of what is added.
+    /// The possible float error of the mean over a set: one rounding unit per task and a few more, relative to the
+    /// magnitude of the summands.
     pub fn slack(&self, set: TaskSet, measure: Measure) -> BigRational {
         let sizes: Vec<_> = self.of_set(set).map(|task| task.size(measure)).collect();
         if sizes.is_empty() {

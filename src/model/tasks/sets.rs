@@ -42,7 +42,7 @@ const ABOVE_CHANCE_95: [&str; 5] = [
     "logi_qa",
 ];
 
-/// Which tasks an aggregate is over.
+/// The tasks of an aggregate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskSet<'a> {
     /// The 22 of CORE.
@@ -77,12 +77,12 @@ impl TaskSet<'_> {
     }
 }
 
-/// Of what an aggregate is the mean.
+/// The quantity that an aggregate averages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// Accuracies.
     Accuracy,
-    /// Centred accuracies.
+    /// Centered accuracies.
     Centered,
 }
 

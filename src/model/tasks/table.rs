@@ -1,4 +1,4 @@
-//! Tables of tasks, in the shapes that people have: each becomes rows and stated aggregates.
+//! Task tables in their usual formats, parsed into rows and stated aggregates.
 
 use std::collections::HashSet;
 
@@ -16,24 +16,24 @@ pub struct TaskRow<'a> {
     pub task: &'a str,
     /// Its accuracy.
     pub accuracy: Cell<'a>,
-    /// The centred accuracy that the table states.
+    /// The centered accuracy that the table states.
     pub centered: Option<Cell<'a>>,
     /// The baseline that the table states.
     pub baseline: Option<Cell<'a>>,
-    /// How many items were scored.
+    /// The number of scored items.
     pub items: Option<Cell<'a>>,
-    /// How many of them were right.
+    /// The number of correct items.
     pub correct: Option<Cell<'a>>,
 }
 
 /// An aggregate that the table itself states.
 #[derive(Debug, Clone)]
 pub struct StatedAggregate<'a> {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: String,
     /// Which tasks it is over.
     pub set: TaskSet<'a>,
-    /// Of what it is the mean.
+    /// The quantity that it averages.
     pub measure: Measure,
     /// The number.
     pub cell: Cell<'a>,
@@ -70,18 +70,18 @@ pub struct TaskTable<'a> {
     pub rows: Vec<TaskRow<'a>>,
     /// The aggregates that it states.
     pub stated: Vec<StatedAggregate<'a>>,
-    /// Aggregates that it names without a number, with what stands there instead.
+    /// Aggregates that the table lists without a number, with the text in its place.
     pub not_stated: Vec<(String, &'a str)>,
 }
 
-/// What people call the columns, in lower case.
+/// Common column names, in lower case.
 const TASK: &[&str] = &["task", "eval task", "name"];
 const ACCURACY: &[&str] = &["accuracy", "acc", "raw_acc"];
 const CENTERED: &[&str] = &["centered", "centred", "centered accuracy", "centered_acc"];
 const BASELINE: &[&str] = &["baseline", "random baseline"];
 const ITEMS: &[&str] = &["n", "items", "#datapoints"];
 const CORRECT: &[&str] = &["correct"];
-/// What they call the last row, or the field beside the tasks.
+/// Common names of the last row, or of the field next to the tasks.
 const AGGREGATE: &[&str] = &["core", "core metric", "core_metric", "core score", "core_score"];
 const MEAN: &[&str] = &["mean", "average", "aggregate"];
 
@@ -186,7 +186,7 @@ impl<'a> TaskTable<'a> {
         Ok(table)
     }
 
-    /// The aggregates that stand beside a list of tasks.
+    /// Reads the aggregates next to a list of tasks.
     fn beside(mut self, node: Node<'a>) -> Result<Self, Error> {
         for (key, field) in node.members()? {
             if let Some(set) = aggregate(key)
@@ -257,7 +257,7 @@ impl<'a> TaskTable<'a> {
                 let above = row.items.as_ref().is_some_and(|items| value > items.printed.value());
                 if !value.is_integer() || value.is_negative() || above {
                     let found = format!("`{}`", count.printed.text());
-                    let expected = "a whole number, at most as many as there are";
+                    let expected = "a whole number, at most the number of items";
                     return Err(WRONG_COUNT.at(count.node.place(), expected, found));
                 }
             }
@@ -265,7 +265,7 @@ impl<'a> TaskTable<'a> {
         Ok(())
     }
 
-    /// The unit of its accuracies: as `declared`, else by their range. Every accuracy must be a share.
+    /// The unit of its accuracies: as `declared`, or else detected from their range. Every accuracy must be a fraction.
     pub fn scale(&self, declared: Option<Scale>, possible: Low) -> Result<Scale, Error> {
         let column = self.rows.iter().map(|row| (&row.accuracy, possible(row.task)));
         let scale = match declared {
@@ -287,7 +287,7 @@ impl<'a> TaskTable<'a> {
         super::CORE.iter().copied().filter(|task| !has(task)).collect()
     }
 
-    /// The set that its score is over: the 22 of CORE where it has them all, else all it has.
+    /// The tasks of its score: the 22 of CORE if it has them all, otherwise all it has.
     pub fn core_set(&self) -> TaskSet<'static> {
         if self.lacks().is_empty() { TaskSet::Core } else { TaskSet::All }
     }
@@ -296,7 +296,7 @@ impl<'a> TaskTable<'a> {
 /// Whether an accuracy below one percent is possible in a task.
 pub type Low<'f> = &'f dyn Fn(&str) -> bool;
 
-/// The set that a row or field of this name states the score of, if it names a score.
+/// The set whose score a row or field with this name states, if it is a score.
 fn aggregate(name: &str) -> Option<TaskSet<'static>> {
     let name = name.trim().to_lowercase();
     if AGGREGATE.contains(&name.as_str()) {

@@ -1,17 +1,17 @@
-//! What is wrong with a table, in words: its parts follow different baselines, or none.
+//! Descriptions of errors in a table: its parts follow different baselines, or none.
 
 use num_rational::BigRational;
 
 use super::{Followed, Measure, Scale, TableReading, TableScores, TaskRow};
 use repro_core::decimal::{Interval, format_significant};
 
-/// The most tasks that a sentence names.
+/// The maximum number of tasks that a sentence names.
 const NAMED: usize = 4;
 /// The digits of recomputed numbers in sentences.
 const DIGITS: usize = 7;
 const FULL_DIGITS: usize = 16;
 
-/// What may be wrong with a table.
+/// The possible errors of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
     /// Column and aggregate follow different versions of the baselines.
@@ -22,11 +22,11 @@ pub enum Trouble {
     StrayCell,
     /// An aggregate follows no version.
     Aggregate,
-    /// An aggregate is over other tasks than its name says.
+    /// An aggregate averages tasks other than those in its name.
     OtherTasks,
     /// An accuracy is not its own right items over all items.
     Miscounted,
-    /// A baseline that the table states is not that of the file.
+    /// A baseline in the table differs from the file.
     OtherBaseline,
 }
 
@@ -57,7 +57,7 @@ impl<'a> TableReading<'a> {
         troubles
     }
 
-    /// What is wrong with one aggregate.
+    /// The errors of one aggregate.
     pub fn of_an_aggregate(&self, followed: &Followed) -> Vec<(Trouble, String)> {
         let (name, text) = (&followed.stated.name, followed.stated.cell.printed.text());
         if followed.stated.measure == Measure::Centered
@@ -72,7 +72,7 @@ impl<'a> TableReading<'a> {
         }
         if !followed.over_all.is_empty() {
             let message = format!(
-                "{name} {text} is the mean over all {} tasks, not over the 22 of CORE",
+                "{name} {text} is the mean over all {} tasks; CORE has 22",
                 self.table.rows.len()
             );
             return vec![(Trouble::OtherTasks, message)];
@@ -81,7 +81,7 @@ impl<'a> TableReading<'a> {
             return Vec::new();
         }
         let set = self.set_of(&followed.stated);
-        // A score printed in full is told from its neighbours.
+        // A score printed in full needs more digits in the comparison.
         let full = followed.stated.cell.printed.is_full_float();
         let digits = if full { FULL_DIGITS } else { DIGITS };
         let would = |scores: &TableScores| match scores.mean(set, followed.stated.measure) {
@@ -90,15 +90,15 @@ impl<'a> TableReading<'a> {
         };
         let own = match (followed.own_column, &self.column) {
             (true, _) => "; it is the mean of the table's own centered column",
-            (false, Some(_)) => "; nor is it the mean of the table's own centered column",
+            (false, Some(_)) => "; it is not the mean of the table's own centered column either",
             (false, None) => "",
         };
         let version = match name.rsplit_once("_v") {
-            Some((_, version)) => format!("; its name says version {version}"),
+            Some((_, version)) => format!("; its name has version {version}"),
             None => String::new(),
         };
         let message = format!(
-            "{name} {text} follows from none of the given baselines: {}{own}{version}",
+            "{name} {text} does not follow from any of the baselines, which lead to {}{own}{version}",
             self.each(would)
         );
         vec![(Trouble::Aggregate, message)]
@@ -113,7 +113,7 @@ impl<'a> TableReading<'a> {
                 .iter()
                 .map(|(scores, count)| format!("{count} cells follow {}", scores.baselines.name))
                 .collect();
-            let message = format!("of {} centered values {}", column.cells, each.join(", "));
+            let message = format!("among {} centered values, {}", column.cells, each.join(", "));
             troubles.push((Trouble::MixedColumn, message));
         }
         if !column.stray.is_empty() {
@@ -128,7 +128,7 @@ impl<'a> TableReading<'a> {
                 format!("{} {stated} (would be {})", row.task, self.each(would))
             };
             let message = format!(
-                "centered values that follow from none of the given baselines: {}",
+                "centered values that do not follow from any of the baselines: {}",
                 listed(&column.stray, one)
             );
             troubles.push((Trouble::StrayCell, message));
@@ -147,7 +147,8 @@ impl<'a> TableReading<'a> {
                 let (correct, items) = (text(&row.correct), text(&row.items));
                 format!("{} {} is not {correct}/{items}", row.task, row.accuracy.printed.text())
             };
-            let message = format!("accuracies against counts: {}", listed(&miscounted, one));
+            let message =
+                format!("accuracies that contradict their counts: {}", listed(&miscounted, one));
             troubles.push((Trouble::Miscounted, message));
         }
         let foreign = self.foreign_baselines();
@@ -156,10 +157,10 @@ impl<'a> TableReading<'a> {
                 let own = row.baseline.as_ref().map_or("", |cell| cell.printed.text());
                 let file = scores.baselines.of_task(row.task);
                 let file = file.map_or_else(String::new, |value| format_significant(value, DIGITS));
-                format!("{} {own} against {file}", row.task)
+                format!("{} {own} instead of {file}", row.task)
             };
             let message = format!(
-                "baselines of the table are not those of {}: {}",
+                "baselines in the table differ from {}: {}",
                 scores.baselines.name,
                 listed(&foreign, one)
             );
@@ -168,7 +169,7 @@ impl<'a> TableReading<'a> {
         troubles
     }
 
-    /// The rows whose own baseline is not that of the version that the table is scored by.
+    /// The rows whose own baseline differs from the version that the table is scored by.
     fn foreign_baselines(&self) -> Vec<&'a TaskRow<'a>> {
         let Some(scores) = self.versions.get(self.best()) else { return Vec::new() };
         let rows: Vec<_> = self.table.rows.iter().filter(|row| row.baseline.is_some()).collect();
@@ -185,7 +186,7 @@ impl<'a> TableReading<'a> {
         rows.into_iter().filter(differs).collect()
     }
 
-    /// What each version gives, joined.
+    /// The values under each version, joined.
     fn each(&self, what: impl Fn(&TableScores) -> String) -> String {
         let mut each: Vec<_> = self.versions.iter().map(what).collect();
         each.dedup();

@@ -1,8 +1,8 @@
-//! What a printed "mean ± spread" can mean, and what follows from it.
+//! The possible meanings of a printed "mean ± number", and what follows from them.
 //!
-//! Owns the readings of the number after ±, the exact boxes behind printed digits, and t tests over a whole box ([`Tested`]).
-//! Squares of spreads stay rational; a t quantile is enclosed outward. Which statement of a post is read, and what it claims, is
-//! left to the claims.
+//! Owns the readings of the number after ±, the exact boxes behind printed digits, and t tests over a whole box
+//! ([`Tested`]). Squares of standard deviations stay rational; a t quantile is rounded outward. Claims decide which
+//! statement of a post is read and what it asserts.
 
 mod reading;
 mod tested;

@@ -1,4 +1,4 @@
-//! The readings of ± and the variance that each gives.
+//! The readings of ±, and the variance under each.
 
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
@@ -7,13 +7,13 @@ use crate::distribution::{StudentT, Symmetric};
 use crate::{Refused, Summary};
 use repro_core::decimal::{Interval, nearest_f64};
 
-/// The level of a confidence interval where a post names none, in tenths of a percent.
+/// The default level of a confidence interval, in tenths of a percent.
 const USUAL_LEVEL: u16 = 950;
 /// The quantile of the t distribution is computed to better than this relative error (the tests hold
 /// it against exact algebra), so that the enclosure is wider than the error on both sides.
 const QUANTILE_MARGIN: f64 = 1e-9;
 
-/// What the number after ± is.
+/// The meaning of the number after ±.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorBarMeaning {
     /// The standard deviation of the values, over n - 1.
@@ -26,7 +26,7 @@ pub enum ErrorBarMeaning {
     Confidence(u16),
     /// 1.96 standard errors, whatever n is.
     NormalConfidence,
-    /// Half the distance from the least to the greatest value.
+    /// Half the distance from the smallest to the largest value.
     HalfRange,
 }
 
@@ -41,7 +41,7 @@ impl ErrorBarMeaning {
         ErrorBarMeaning::HalfRange,
     ];
 
-    /// The reading that a post file names; `ci95`, `ci99.9` give the level of a t interval.
+    /// The reading with this name in post files; `ci95`, `ci99.9` include the level of a t interval.
     pub fn named(name: &str) -> Option<Self> {
         if let Some(level) = name.strip_prefix("ci") {
             let (whole, tenth) = level.split_once('.').unwrap_or((level, "0"));
@@ -75,7 +75,7 @@ impl ErrorBarMeaning {
         }
     }
 
-    /// What is printed behind ± of at least two values.
+    /// The number after ± for at least two values.
     pub fn width(self, values: &[f64]) -> Result<f64, Refused> {
         let summary = Summary::of(values)?;
         let standard_error = summary.standard_error();
@@ -95,8 +95,8 @@ impl ErrorBarMeaning {
         })
     }
 
-    /// The variance (over n - 1) of `n` values whose printed spread is 1: one value, except that a
-    /// half-range leaves open where the values between the two ends lie.
+    /// The variance (over n - 1) of `n` values with a printed number of 1 after ±: a single value, except that a half-range
+    /// does not determine the values between the two ends.
     fn variance_of_one(self, n: u64) -> Result<Interval, Refused> {
         let of = |top: u64, bottom: u64| ratio(top.into(), bottom.into());
         Ok(match self {
@@ -125,7 +125,7 @@ fn ratio(top: u128, bottom: u128) -> BigRational {
     BigRational::new(top.into(), bottom.into())
 }
 
-/// How many parts of one the ends of a quantile are rounded to, outward.
+/// The denominator to which the ends of a quantile are rounded outward.
 fn digits() -> BigRational {
     BigRational::from_integer(10_000_000_000_u64.into())
 }
@@ -134,8 +134,7 @@ fn digits() -> BigRational {
 fn quantile_square(df: f64, level: u16) -> Result<Interval, Refused> {
     let beyond = (1.0 - f64::from(level) / 1000.0) / 2.0;
     let quantile = StudentT::new(df)?.upper_quantile(beyond)?;
-    // Ends of few digits, like those of printed numbers: fractions of floats would make every
-    // comparison that they enter slow.
+    // Ends with few digits, like those of printed numbers: fractions of floats would slow down every later comparison.
     let scaled = |factor: f64| {
         BigRational::from_float(quantile * factor).unwrap_or_else(BigRational::one) * digits()
     };
@@ -145,7 +144,7 @@ fn quantile_square(df: f64, level: u16) -> Result<Interval, Refused> {
     Ok(&quantile * &quantile)
 }
 
-/// The number after ± and how many values it is about, at least two.
+/// The number after ±, and the number of values, at least two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spread {
     /// Every width that rounds to the print, none negative.
@@ -181,7 +180,7 @@ pub mod tests {
     use proptest::prelude::*;
     use repro_core::decimal::Printed;
 
-    /// What a paper prints for values that have a spread.
+    /// The printed number for values that vary.
     pub fn width(values: &[f64], reading: ErrorBarMeaning) -> f64 {
         reading.width(values).unwrap()
     }

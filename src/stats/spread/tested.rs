@@ -1,4 +1,4 @@
-//! t tests over whole boxes of printed numbers: the least and the greatest p that rounding allows.
+//! t tests over whole boxes of printed numbers: the smallest and largest p that rounding allows.
 
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
@@ -14,7 +14,7 @@ const MARGIN: f64 = 1e-9;
 /// A mean of `spread.n` values with their printed spread.
 #[derive(Debug, Clone)]
 pub struct Estimate {
-    /// Where the mean lies.
+    /// The interval of the mean.
     pub mean: Interval,
     /// The number after ± and the number of values.
     pub spread: Spread,
@@ -27,8 +27,8 @@ impl Estimate {
     }
 }
 
-/// What a test of "the difference is above zero" can come to inside a box. Each range is an outward
-/// enclosure: the true statistic of the values behind the print lies in it.
+/// The possible results of a test of "the difference is above zero" inside a box. Each range is an outward enclosure that
+/// contains the true statistic of the values behind the printed numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tested {
     /// The statistic.
@@ -58,7 +58,7 @@ impl Tested {
         Ok(Self { t: statistic(&gap.mean, &squared_error), df: [df; 2] })
     }
 
-    /// The same difference seen from the other side.
+    /// The reversed difference.
     pub fn reversed(self) -> Self {
         let [low, high] = self.t;
         Self { t: [-high, -low], ..self }
@@ -100,7 +100,7 @@ fn upper(t: f64, df: f64) -> Result<f64, Refused> {
     StudentT::new(df)?.upper(t)
 }
 
-/// The range of difference over error, where the squared error is known to an interval.
+/// The range of difference over error, given an interval of the squared error.
 fn statistic(difference: &Interval, squared_error: &Interval) -> [f64; 2] {
     let over = |end: &BigRational, small: &BigRational, large: &BigRational| {
         // A positive end is farthest out over the smallest error, a negative one over the largest.
@@ -115,8 +115,8 @@ fn statistic(difference: &Interval, squared_error: &Interval) -> [f64; 2] {
     [over(difference.low(), large, small), over(difference.high(), small, large)]
 }
 
-/// The range of Welch's degrees of freedom. With r the share of the first squared error in both,
-/// 1/df = r²/(n₁ - 1) + (1 - r)²/(n₂ - 1): a parabola in r, least where df is n₁ + n₂ - 2.
+/// The range of Welch's degrees of freedom. With r the fraction of the first squared error in the total, 1/df = r²/(n₁ - 1)
+/// + (1 - r)²/(n₂ - 1): a parabola in r, smallest where df is n₁ + n₂ - 2.
 fn welch_df([one, other]: [&Interval; 2], df: [u64; 2]) -> [f64; 2] {
     let [first, second] = df.map(whole);
     let total = &first + &second;

@@ -1,17 +1,17 @@
-//! What one name of relations stands for, row by row.
+//! The values of one name of a relation, row by row.
 
 use super::LoggedTerm;
 
-/// What a path stands for in all rows of a kind.
+/// The values of a path in all rows of a kind.
 #[derive(Debug)]
 pub enum RelationColumn<'a> {
-    /// No number where it stands for nothing.
+    /// NaN where there is no value.
     Numbers(Vec<f64>),
     Terms(Vec<Option<LoggedTerm<'a>>>),
 }
 
 impl<'a> RelationColumn<'a> {
-    /// From the terms of the rows: as numbers, where they are nothing else.
+    /// Builds a column from the terms of the rows, as numbers if it has only numbers.
     pub fn of(terms: Vec<Option<LoggedTerm<'a>>>) -> Self {
         let number = |term: &Option<LoggedTerm<'_>>| match term {
             Some(LoggedTerm::Number(number)) => Some(*number),
@@ -22,7 +22,7 @@ impl<'a> RelationColumn<'a> {
         numbers.map_or(Self::Terms(terms), Self::Numbers)
     }
 
-    /// The numbers, where every row has one.
+    /// The numbers, if every row has one.
     pub fn list(&self) -> Option<&[f64]> {
         match self {
             Self::Numbers(numbers) => {

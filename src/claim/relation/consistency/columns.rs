@@ -1,4 +1,4 @@
-//! What the names of relations stand for in one bundle: each is looked up once for all rows and all relations.
+//! The values of all names of relations in one bundle: each is looked up once for all rows and checks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,27 +8,27 @@ use super::rows::{Over, Row, Rows, pointer, term_at};
 use super::{LoggedPlace, LoggedTerm};
 use repro_bundle::bundle::{Bundle, CONFIG, RECEIPT};
 
-/// A name of a relation, and where it is looked up.
+/// A name in a relation, and the place where it is looked up.
 #[derive(Debug)]
 pub struct Name {
-    /// As it is written: `config.lr`, `previous.step`.
+    /// Its text: `config.lr`, `previous.step`.
     pub text: String,
     scope: Scope,
-    /// What is looked up there.
+    /// The path that is looked up.
     path: String,
 }
 
-/// Where a name is looked up.
+/// The place where a name is looked up.
 #[derive(Debug, Clone, Copy)]
 enum Scope {
     Config,
     Receipt,
-    /// In all rows of a kind, as a list.
+    /// All rows of a kind, as a list.
     All(Over),
     Row(RowShift),
 }
 
-/// In which row a name is looked up for another.
+/// The row in which a name of a row is looked up.
 #[derive(Debug, Clone, Copy)]
 pub enum RowShift {
     Own,
@@ -61,13 +61,13 @@ impl Name {
         Self { text, scope, path }
     }
 
-    /// Whether it stands for the same in every row.
+    /// Whether it has the same value in every row.
     pub fn is_constant(&self) -> bool {
         !matches!(self.scope, Scope::Row(_))
     }
 }
 
-/// The columns of a bundle that relations have asked for: each name is looked up once in each row.
+/// The columns of a bundle that checks use: each name is looked up once in each row.
 #[derive(Debug)]
 pub struct RelationColumns<'a> {
     rows: Rows<'a>,
@@ -75,7 +75,7 @@ pub struct RelationColumns<'a> {
     constants: HashMap<&'static str, Option<LoggedTerm<'a>>>,
 }
 
-/// What a name stands for in the rows of a relation.
+/// The values of a name in the rows of a check.
 #[derive(Debug)]
 pub enum View<'c> {
     Constant(Option<LoggedTerm<'c>>),
@@ -84,12 +84,12 @@ pub enum View<'c> {
 }
 
 impl View<'_> {
-    /// Whether it stands for a number in every row where it stands for something.
+    /// Whether all of its values are numbers.
     pub fn is_of_numbers(&self) -> bool {
         matches!(self, Self::Constant(Some(LoggedTerm::Number(_))) | Self::Numbers(..))
     }
 
-    /// The number in one row; no number where it stands for nothing.
+    /// The number in one row; NaN where there is no value.
     pub fn number(&self, row: usize) -> f64 {
         match self {
             Self::Constant(Some(LoggedTerm::Number(number))) => *number,
@@ -100,7 +100,7 @@ impl View<'_> {
         }
     }
 
-    /// In one row.
+    /// The value in one row.
     pub fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
         match self {
             Self::Constant(term) => term.as_ref().map(LoggedTerm::borrowed),
@@ -119,7 +119,7 @@ impl<'a> RelationColumns<'a> {
         Self { rows: Rows::of(bundle), known: HashMap::new(), constants: HashMap::new() }
     }
 
-    /// Looks up a name that stands for the same in every row, and answers whether it stands for something.
+    /// Looks up a name with the same value in every row; returns whether it has a value.
     pub fn find_constant(&mut self, name: &'static Name) -> bool {
         let root = match name.scope {
             Scope::Config => self.rows.config,
@@ -134,7 +134,7 @@ impl<'a> RelationColumns<'a> {
         term.or_insert_with(|| term_at(root?, &name.path)).is_some()
     }
 
-    /// Looks up a name in the rows of a kind, where they decide what it stands for.
+    /// Looks up a name in the rows of a kind, if its value depends on the row.
     pub fn find_in_rows(&mut self, over: Over, name: &'static Name) {
         if !name.is_constant() {
             self.column(over, &name.path);
@@ -146,7 +146,7 @@ impl<'a> RelationColumns<'a> {
         self.known.entry((over, path)).or_insert_with(|| self.rows.column(over, path))
     }
 
-    /// What a name stands for that was looked up.
+    /// The values of a name that was looked up.
     pub fn view(&self, over: Over, name: &'static Name) -> View<'_> {
         let column = |over: Over| self.known.get(&(over, name.path.as_str()));
         match name.scope {
@@ -166,17 +166,17 @@ impl<'a> RelationColumns<'a> {
         }
     }
 
-    /// How many rows of a kind there are.
+    /// The number of rows of a kind.
     pub fn count(&mut self, over: Over) -> usize {
         self.rows.find(over)
     }
 
-    /// One of them.
+    /// One of the rows.
     pub fn row(&self, over: Over, at: usize) -> Option<Row<'a>> {
         self.rows.row(over, at)
     }
 
-    /// The file and the pointer where a name of the row `at` stands.
+    /// The file and pointer of a name's value in row `at`.
     pub fn place(&self, over: Over, at: usize, name: &Name) -> Option<LoggedPlace> {
         match name.scope {
             Scope::Config => Some(LoggedPlace::new(CONFIG, pointer(&name.path))),

@@ -1,4 +1,4 @@
-//! The relations that hold in every bundle in which they can be asked: `relations.toml`, read once.
+//! The consistency checks of bundles: `relations.toml`, parsed once.
 
 use std::sync::OnceLock;
 
@@ -8,37 +8,38 @@ use super::columns::Name;
 use super::rows::Over;
 use crate::relation::Formula;
 
-/// What a person can do about each of them.
-const HELP: &str = "correct the one that is wrong where it was written";
+/// The help line of every consistency check.
+const HELP: &str =
+    "fix the wrong or missing value in the program that wrote it, and write the bundle again";
 
-/// What holds of every bundle that has its numbers.
+/// A consistency check, which runs in every bundle that has its numbers.
 #[derive(Debug)]
 pub struct BundleRelation {
-    /// The finding where it does not hold.
+    /// The finding if it does not hold.
     pub code: Code,
-    /// The rows that it is about.
+    /// The rows that it checks.
     pub over: Over,
-    /// What must hold for it to be asked, as it is written.
+    /// The text of the conditions under which it runs.
     pub conditions: Vec<&'static str>,
-    /// What it says, as it is written.
+    /// The text of the relation.
     pub text: &'static str,
-    /// Where it comes from.
+    /// The reason why it holds.
     pub source: &'static str,
-    /// The names in its sentences.
+    /// The names in its formulas.
     pub names: Vec<Name>,
-    /// The conditions that are the same in every row,
+    /// The conditions that are the same in every row.
     pub first: Vec<Formula>,
-    /// and the others.
+    /// The conditions that depend on the row.
     pub when: Vec<Formula>,
-    /// What it says.
+    /// The relation, parsed.
     pub says: Formula,
-    /// Whether there are honest runs of which it does not hold: then it is told, and refutes nothing.
+    /// Whether honest runs can fail it: a failure is then reported as a warning and refutes nothing.
     pub is_doubt: bool,
 }
 
 static FILE: DataFile = DataFile::new("relations.toml", include_str!("relations.toml"));
 
-/// All relations, in their order.
+/// All consistency checks, in the order of the file.
 pub fn known_relations() -> &'static [BundleRelation] {
     static KNOWN: OnceLock<Vec<BundleRelation>> = OnceLock::new();
     KNOWN.get_or_init(|| FILE.root().and_then(read).unwrap_or_default())
@@ -54,8 +55,8 @@ fn read(root: Node<'static>) -> Option<Vec<BundleRelation>> {
 }
 
 impl BundleRelation {
-    /// Of a table of the file; `ours` stands before the conditions of runs in our arithmetic, and `formulas` are those
-    /// that it may call with one argument, `it`.
+    /// Parses a table of the file. `ours` is the additional condition of checks with `is_ours`; `formulas` are the formulas
+    /// that a check may call with one argument, `it`.
     fn read(
         id: &'static str,
         node: Node<'static>,

@@ -1,7 +1,7 @@
-//! Whether a bundle agrees with itself: relations between the numbers of its files, each a sentence in the language of claims.
+//! Consistency checks of a bundle: relations between the numbers of its files, written in the language of claims.
 //!
-//! A relation is data (`relations.toml`): what it is of, when it can be asked, what it says. Where something of it is missing it is
-//! not asked, so that trainers of others are held to what they say and to nothing else.
+//! A check is data (`relations.toml`): its rows, its conditions and its relation. It is skipped if a value that it uses is
+//! missing, so other trainers are only checked on the values that they state.
 
 mod column;
 mod columns;
@@ -16,10 +16,10 @@ use known::{BundleRelation, known_relations};
 use repro_bundle::bundle::{Bundle, Origin};
 use repro_core::source::Code;
 
-/// What stands in a bundle: floats, as trainers log them.
+/// A value in a bundle: numbers are floats, as trainers log them.
 type LoggedTerm<'a> = Term<'a, f64>;
 
-/// Where a number stands in a bundle.
+/// The place of a number in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LoggedPlace {
     /// The file inside the bundle.
@@ -39,25 +39,25 @@ impl LoggedPlace {
 pub struct BrokenRelation {
     /// Its finding.
     pub code: &'static Code,
-    /// What it says, both sides and the numbers behind them, in the first row where it fails.
+    /// The relation, both of its sides and their numbers, in the first row in which it fails.
     pub reason: String,
-    /// Where these stand.
+    /// The places of these numbers.
     pub places: Vec<LoggedPlace>,
 }
 
-/// What became of all relations in one bundle.
+/// The results of all consistency checks in one bundle.
 #[derive(Debug, Clone, Default)]
 pub struct SelfConsistency {
-    /// The relations that were asked at least once, and how often.
+    /// The checks that ran at least once, and how often each ran.
     pub asked: Vec<(&'static Code, usize)>,
-    /// Those that do not hold.
+    /// The checks that failed.
     pub contradictions: Vec<BrokenRelation>,
-    /// What does not hold and has honest explanations.
+    /// The failed checks that honest runs can fail, too.
     pub doubts: Vec<BrokenRelation>,
 }
 
 impl SelfConsistency {
-    /// Of a bundle. What was typed from a publication is judged by posts.
+    /// Checks a bundle. Transcribed bundles are skipped: posts judge them.
     pub fn of(bundle: &Bundle) -> Self {
         let mut found = Self::default();
         if bundle.origin() == Origin::Transcribed {
@@ -87,15 +87,15 @@ impl SelfConsistency {
 }
 
 impl BundleRelation {
-    /// Whether a bundle has what it is about; what no row can change is looked at here, once.
+    /// Whether a bundle has the values of this check; conditions that are the same in every row are evaluated here, once.
     fn is_asked(&'static self, columns: &mut RelationColumns<'_>) -> bool {
-        // Conditions that no row can change, and formulas about what is there, may name what is absent.
+        // Constant conditions, and formulas about presence, may use names that are absent.
         let all = || self.when.iter().chain([&self.says]);
         let rows = || all().filter(|formula| !formula.asks_for_presence());
         let is_needed = |at: usize| rows().any(|formula| formula.names.contains(&at));
         let is_missing =
             |(at, name): &(usize, &'static Name)| !columns.find_constant(name) && is_needed(*at);
-        // All are looked up, the absent ones too.
+        // Looks up all names, the absent ones too.
         let missing = self.names.iter().enumerate().filter(is_missing).count();
         let views = self.views(columns);
         let named = |at: usize| views.get(at).and_then(|view| view.at(0));
@@ -106,7 +106,8 @@ impl BundleRelation {
         self.names.iter().map(|name| columns.view(self.over, name)).collect()
     }
 
-    /// How often it could be asked; the first row in which it does not hold, and in how many more it does not.
+    /// The number of times that the check ran, the first row in which it fails, and the number of other rows in which it
+    /// fails.
     fn asked(
         &'static self,
         columns: &RelationColumns<'_>,
@@ -144,7 +145,7 @@ impl BundleRelation {
             || self.says.names.iter().filter_map(|name| Some((*name, self.names.get(*name)?)));
         let values = used().filter_map(|(number, name)| Some((name, named(number)?.to_string())));
         let values: Vec<_> = values.collect();
-        // Sides that are nothing but names are told once.
+        // If both sides are plain names, their values are reported once.
         let is = match values.iter().map(|(_, value)| value).eq(&sides) {
             true => "does not hold".to_owned(),
             false => format!("is {}", sides.join(" and ")),
@@ -154,7 +155,7 @@ impl BundleRelation {
         let row = columns.row(*over, at).map(|row| row.words());
         let others = match more {
             0 => String::new(),
-            more => format!("; so it is in {more} more {}", over.words()),
+            more => format!("; the same in {more} more {}", over.words()),
         };
         let reason =
             format!("`{text}` {is} in {}: {}{others}", row.unwrap_or_default(), told.join(", "));
@@ -164,11 +165,11 @@ impl BundleRelation {
     }
 }
 
-/// A formula with what its names stand for in the rows of a bundle.
+/// A formula with the values of its names in the rows of a bundle.
 struct RowFormula<'v> {
     formula: &'static Formula,
     views: &'v [View<'v>],
-    /// Whether it is arithmetic of single numbers: rows are many, and most formulas are.
+    /// Whether it computes with single numbers only, as most formulas do. There are many rows, so this case is fast.
     is_scalar: bool,
 }
 
@@ -188,7 +189,7 @@ impl<'v> RowFormula<'v> {
     }
 }
 
-/// All relations that refute, in their order: codes and what they say.
+/// The codes and relations of all checks whose failure refutes, in the order of the file.
 pub fn all() -> impl Iterator<Item = (&'static Code, &'static str)> {
     known_relations()
         .iter()
@@ -196,17 +197,17 @@ pub fn all() -> impl Iterator<Item = (&'static Code, &'static str)> {
         .map(|relation| (&relation.code, relation.text))
 }
 
-/// All relations, for people.
+/// The list of all consistency checks for `repro explain relations`.
 pub fn listed() -> String {
     let mut text = String::new();
     for relation in known_relations() {
         text.push_str(&format!("{}\n  {}\n", relation.code.id, relation.text));
         if !relation.conditions.is_empty() {
-            text.push_str(&format!("  where {}\n", relation.conditions.join(" and ")));
+            text.push_str(&format!("  if {}\n", relation.conditions.join(" and ")));
         }
-        text.push_str(&format!("  of {}; {}\n", relation.over.words(), relation.source));
+        text.push_str(&format!("  checked in {}; {}\n", relation.over.words(), relation.source));
         if relation.is_doubt {
-            text.push_str("  told as a warning: there are honest runs of which it does not hold\n");
+            text.push_str("  reported as a warning: honest runs can fail it\n");
         }
     }
     text

@@ -1,5 +1,5 @@
-//! BERT, RoBERTa, XLM-RoBERTa and DistilBERT: learned positions, a norm behind the embedding and behind each half of a layer, biases
-//! everywhere, and the head that the architecture names.
+//! BERT, RoBERTa, XLM-RoBERTa and DistilBERT: learned positions, a norm after the embedding and after each half of a layer, biases
+//! everywhere, and the head of the architecture.
 
 use repro_core::source::Error;
 
@@ -53,7 +53,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-/// What stands on the encoder.
+/// The head on the encoder.
 #[derive(Debug, Clone, Copy)]
 struct Heads {
     /// The dense layer over the first token.
@@ -80,7 +80,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let types = if distilled { Size::ZERO } else { fields.size("type_vocab_size", 2)? };
     let heads = heads(fields)?;
     if heads.words && !fields.flag("tie_word_embeddings", true)? {
-        return Err(fields.unsupported("tie_word_embeddings", "a head that is the embedding"));
+        return Err(fields.unsupported("tie_word_embeddings", "a head tied to the embedding"));
     }
 
     let mut tensors = TensorList::new(&layers);
@@ -130,7 +130,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
 fn heads(fields: &ConfigFields<'_>) -> Result<Heads, Error> {
     let none = Heads { pooler: false, words: false, dense: false, classes: Size::ZERO };
     let Some(architecture) = fields.architecture() else {
-        return Err(fields.unsupported("architectures", "the head that stands on the encoder"));
+        return Err(fields.unsupported("architectures", "a known head on the encoder"));
     };
     let bert = architecture.starts_with("Bert");
     if architecture.ends_with("ForMaskedLM") {

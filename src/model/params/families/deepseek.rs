@@ -74,12 +74,12 @@ pub static GLM_LITE: Family = Family {
             Defaults { vocabulary: 154_880, hidden: 2048, width: 10_240, layers: 47, tied: false };
         fields.exactly("first_k_dense_replace", 1)?;
         if fields.given("mlp_layer_types")? {
-            return Err(fields.unsupported("mlp_layer_types", "the first layer dense alone"));
+            return Err(fields.unsupported("mlp_layer_types", "only the first layer dense"));
         }
         let names = ["qk_nope_head_dim", "v_head_dim", "q_lora_rank"];
         for name in names {
             if !fields.given(name)? {
-                return Err(fields.unsupported(name, "a config that names it"));
+                return Err(fields.unsupported(name, "a config with this field"));
             }
         }
         let (experts, width) = ((64, 4), 1536);
@@ -88,7 +88,7 @@ pub static GLM_LITE: Family = Family {
     },
 };
 
-/// The same models in the words of the programs that DeepSeek published to run them.
+/// The same models in the config format of DeepSeek's inference code.
 pub static INFERENCE: Family = Family {
     id: "deepseek-inference",
     model_types: &["deepseek-inference"],
@@ -101,7 +101,7 @@ pub static INFERENCE: Family = Family {
     read: read_inference,
 };
 
-/// Where the releases differ: defaults, and a switch that only V2 has.
+/// The differences between releases: defaults, and a switch that only V2 has.
 struct Release {
     first: u64,
     heads: u64,
@@ -159,7 +159,7 @@ fn read_inference(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { mixture, ..Decoder::new(dims, latent) }.finish())
 }
 
-/// What the fields of experts are called.
+/// The field names of experts.
 struct Names {
     routed: &'static str,
     used: &'static str,

@@ -67,7 +67,7 @@ fn read(
     heads: u64,
 ) -> Result<Blueprint, Error> {
     if plain.query_rank.is_none() {
-        return Err(fields.unsupported("q_lora_rank", "a rank, which the indexer reads"));
+        return Err(fields.unsupported("q_lora_rank", "a rank, which the indexer needs"));
     }
     fields.exactly("moe_layer_freq", 1)?;
     fields.off("mlp_bias")?;
@@ -80,7 +80,7 @@ fn read(
     let dims = fields.dims(defaults, is_sparse)?;
     let is_kind = |kind: &&str| ["dense", "sparse"].contains(kind);
     if kinds.as_ref().is_some_and(|kinds| !fits(kinds, &dims.layers, is_kind)) {
-        let expected = "\"dense\" or \"sparse\" for each of the layers";
+        let expected = "\"dense\" or \"sparse\" for each layer";
         return Err(fields.impossible("mlp_layer_types", expected));
     }
     let all = ("n_routed_experts|num_experts|num_local_experts", 256);
@@ -113,7 +113,7 @@ fn indexed_layers(fields: &ConfigFields<'_>, layers: &Layers) -> Result<LayerSet
     }
     if let Some(kinds) = fields.words("indexer_types")? {
         if !fits(&kinds, layers, |kind| ["full", "shared"].contains(kind)) {
-            let expected = "\"full\" or \"shared\" for each of the layers";
+            let expected = "\"full\" or \"shared\" for each layer";
             return Err(fields.impossible("indexer_types", expected));
         }
         return Ok(layers.set(|layer| kinds.get(layer as usize) == Some(&"full")));

@@ -1,4 +1,5 @@
-//! dots.llm1 and what shares its form: grouped heads with norms of their own, the first layers dense, then routed and shared experts.
+//! dots.llm1 and models of the same form: grouped heads with their own norms, dense first layers, then routed and shared
+//! experts.
 
 use repro_core::source::Error;
 

@@ -1,4 +1,4 @@
-//! ERNIE 4.5, dense and with experts: Llama with a head that is the embedding; experts in the layers that the config
+//! ERNIE 4.5, dense and with experts: Llama with a head tied to the embedding; experts in the layers that the config
 //! picks.
 
 use repro_core::source::Error;

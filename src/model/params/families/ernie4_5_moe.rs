@@ -1,7 +1,7 @@
-//! ERNIE 4.5 with experts in the layers that the config picks, and shared ones.
+//! ERNIE 4.5 with routed experts in the layers selected by the config, and shared ones.
 //!
-//! The `e_score_correction_bias` of a router is set by no gradient, but the reference keeps it as a parameter, unlike that of DeepSeek-V3: it
-//! is stored and counted.
+//! The `e_score_correction_bias` of a router is not set by a gradient, but the reference keeps it as a parameter, unlike
+//! DeepSeek-V3: it is stored and counted.
 
 use repro_core::source::Error;
 

@@ -1,5 +1,5 @@
 //! Falcon: queries, keys and values in one matrix, one head of keys for all, for groups or for each, and norms by the architecture: one or two
-//! before both halves side by side, or one before each.
+//! before both halves in parallel, or one before each.
 
 use repro_core::source::Error;
 
@@ -27,7 +27,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let i = fields.size_or("ffn_hidden_size", h * 4, h * 4)?;
     let tied = fields.flag("tie_word_embeddings", true)?;
     let bias = fields.flag("bias", false)?;
-    // The first releases ran another class for it, which is told by its model type.
+    // The first releases used a different class for it, recognizable by the model type.
     let named = fields.model_type() == Some("RefinedWeb");
     let newer = fields.flag("new_decoder_architecture", named)?;
     let several = !fields.flag("multi_query", true)?;

@@ -1,4 +1,4 @@
-//! Falcon-H1: in every layer attention and a state space side by side, behind one norm.
+//! Falcon-H1: in every layer attention and a state space in parallel, after one norm.
 
 use repro_core::source::Error;
 
@@ -44,7 +44,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let width = fields.size_unless_null("mamba_d_ssm", 1024)?;
     let normed = fields.flag("mamba_rms_norm", false)?;
     let mut mamba = Mamba2::read(fields, dims.h, width, normed)?;
-    // The way out has a switch of its own, which the reference calls that of all projectors.
+    // The output projection has its own switch, which the reference names after all projectors.
     if fields.flag("projectors_bias", false)? != mamba.bias {
         return Err(fields.unsupported("projectors_bias", "the same as `mamba_proj_bias`"));
     }

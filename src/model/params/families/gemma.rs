@@ -1,4 +1,4 @@
-//! Gemma: Llama with a fixed head size and a head that is the embedding.
+//! Gemma: Llama with a fixed head size and a head tied to the embedding.
 
 use repro_core::source::Error;
 

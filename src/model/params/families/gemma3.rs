@@ -1,4 +1,4 @@
-//! Gemma-3 for text: Gemma-2 with a norm for the queries and one for the keys, each as wide as one head.
+//! Gemma-3 for text: Gemma-2 with norms of queries and keys per head.
 
 use repro_core::source::Error;
 

@@ -1,5 +1,5 @@
 //! Gemma 3n and Gemma 4: Gemma 3 with embeddings of their own for each layer, layers that use the keys and values of one before them, and in
-//! Gemma 3n four streams side by side, in Gemma 4 heads that are wider in layers of full attention and experts beside the dense block.
+//! Gemma 3n four streams side by side, in Gemma 4 heads that are wider in layers of full attention and experts next to the dense block.
 
 use repro_core::source::Error;
 
@@ -99,7 +99,7 @@ fn read_4(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         fields.layer_kinds(&dims.layers, ["sliding_attention", "full_attention"], |layer| {
             (layer + 1).is_multiple_of(6)
         })?;
-    // The reference makes the last layer one of full attention, whatever the config says.
+    // The reference makes the last layer a full-attention layer, regardless of the config.
     let last = dims.layers.all() - 1;
     let full = dims.layers.set(|layer| Size::from(layer) == last || listed.contains(layer));
     let own = own_keys(fields, &dims, 0)?;
@@ -136,7 +136,7 @@ fn read_4(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { norms: NORMS, feed: Feed::None, blocks, once, mixture, ..decoder }.finish())
 }
 
-/// The layers with keys and values of their own: all but the last so many.
+/// The layers with their own keys and values: all except the last `shared` ones.
 fn own_keys(fields: &ConfigFields<'_>, dims: &Dims, shared: u64) -> Result<LayerSet, Error> {
     let shared = fields.count_or_none("num_kv_shared_layers", shared)?;
     let Some(own) = (dims.layers.all() - shared).value() else {
@@ -156,7 +156,7 @@ fn attention(heads: Heads, bias: bool, own_keys: bool, own_values: bool) -> Grou
 /// A block and the layers that have it.
 type Placed = (LayerSet, Box<dyn Block>);
 
-/// Dense blocks, which stand beside the experts where there are any, and may be twice as wide where keys are shared.
+/// Dense blocks, which are parallel to the experts if there are any, and may be twice as wide in layers with shared keys.
 fn dense(
     fields: &ConfigFields<'_>,
     dims: &Dims,
@@ -194,7 +194,7 @@ struct LayerEmbeddings {
     width: Size,
 }
 
-/// What a layer has of them.
+/// The per-layer input of a layer.
 #[derive(Debug, Clone, Copy)]
 struct LayerInput {
     width: Size,
@@ -243,7 +243,7 @@ impl Block for LayerInput {
     }
 }
 
-/// Several residual streams, of which one passes the layer and the others are predicted and corrected.
+/// Several residual streams: one passes through the layer, and the others are predicted and corrected.
 #[derive(Debug, Clone, Copy)]
 struct Streams {
     count: Size,
@@ -285,7 +285,7 @@ impl Block for StreamProjections {
     }
 }
 
-/// A residual of low rank beside attention.
+/// A residual of low rank next to attention.
 #[derive(Debug, Clone, Copy)]
 struct Laurel {
     rank: Size,

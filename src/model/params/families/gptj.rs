@@ -1,4 +1,4 @@
-//! GPT-J: one norm a layer (attention and feed-forward run side by side), projections of attention
+//! GPT-J: one norm a layer (attention and feed-forward are parallel), projections of attention
 //! without biases, a head with one. The bias of the head is counted under `other`.
 
 use repro_core::source::Error;

@@ -1,5 +1,5 @@
-//! Decoders of two halves with two norms and no gate: GPT-BigCode, OPT, BLOOM, MPT and GPT-Neo. They differ in names, in biases, in what
-//! they know of positions, and in norms before or behind the layers.
+//! Decoders with two norms per layer and no gate: GPT-BigCode, OPT, BLOOM, MPT and GPT-Neo. They differ in names, biases,
+//! position encodings, and norms before or after the layers.
 
 use crate::params::family::{Blueprint, Family, never};
 use crate::params::fields::Dims;
@@ -99,7 +99,7 @@ pub static OPT: Family = Family {
     },
 };
 
-/// BLOOM, whose positions are biases that nobody learns and whose embedding has a norm.
+/// BLOOM, with fixed position biases and a norm on the embedding.
 pub static BLOOM: Family = Family {
     id: "bloom",
     model_types: &["bloom"],
@@ -179,7 +179,7 @@ pub static MPT: Family = Family {
             layers: fields.layers("n_layers|num_hidden_layers", 24, |_| false)?,
             tied: fields.flag("tie_word_embeddings", true)?,
         };
-        // The port has this ratio, and neither biases nor learned positions, whatever a config says.
+        // The port has this ratio, and neither biases nor learned positions, regardless of the config.
         fields.exactly("expansion_ratio", 4)?;
         if !fields.flag("no_bias", true)? {
             return Err(fields.unsupported("no_bias", "`no_bias` on"));
@@ -190,12 +190,12 @@ pub static MPT: Family = Family {
             if !attention.flag("alibi", true)? {
                 return Err(attention.unsupported("alibi", "`alibi` on"));
             }
-            // Every number of key-value heads but that of all heads is of another layout.
+            // Any number of key-value heads other than that of the heads has a different layout.
             if attention.given("kv_n_heads")? || attention.given("attn_type")? {
                 attention.word("attn_type", "multihead_attention", "multihead_attention")?;
                 let heads = fields.size(names, 16)?;
                 if attention.size_or("kv_n_heads", heads, heads)? != heads {
-                    return Err(attention.unsupported("kv_n_heads", "as many as there are heads"));
+                    return Err(attention.unsupported("kv_n_heads", "the number of heads"));
                 }
             }
             attention.finish(&["attn_impl", "attn_pdrop", "attn_uses_sequence_id", "prefix_lm"])?;
@@ -258,14 +258,14 @@ pub static NEO: Family = Family {
     },
 };
 
-/// What tensors are called.
+/// The tensor names.
 struct Names {
     embedding: &'static str,
     layer: &'static str,
     output: &'static str,
     feed: [&'static str; 2],
     norms: [&'static str; 2],
-    /// Empty where there is no norm behind the layers.
+    /// Empty if there is no norm after the layers.
     last: &'static str,
 }
 
@@ -280,9 +280,9 @@ const NAMES: Names = Names {
 
 /// How queries, keys and values are projected.
 enum Input {
-    /// By a matrix each.
+    /// One matrix each.
     Each([&'static str; 3]),
-    /// By one, with keys of this width.
+    /// One joint matrix, with keys of this width.
     Joined(&'static str, Size),
 }
 
@@ -290,7 +290,7 @@ enum Input {
 struct Plain {
     dims: Dims,
     positions: Option<(&'static str, Size)>,
-    /// Empty where the embedding has no norm.
+    /// Empty if the embedding has no norm.
     first_norm: &'static str,
     input: Input,
     input_bias: bool,

@@ -1,5 +1,5 @@
-//! Granite 4: state spaces with some layers of attention, or attention alone, and in every layer a shared block beside routed experts, or
-//! alone where there are none.
+//! Granite 4: state space layers with some attention layers, or only attention, and in every layer a shared block next to
+//! routed experts, or alone if there are none.
 
 use repro_core::source::Error;
 

@@ -1,4 +1,4 @@
-//! Granite-MoE with a shared expert beside the routed ones, which a width of 0 turns off.
+//! Granite-MoE with a shared expert next to the routed ones, which a width of 0 turns off.
 
 use repro_core::source::Error;
 

@@ -1,4 +1,4 @@
-//! Grok-1: four norms in a layer, experts in every layer, a head that is the embedding. Configs of the ports name a model
+//! Grok-1: four norms in a layer, experts in every layer, a head tied to the embedding. Configs of the ports name a model
 //! type; the words of the program that xAI published are known, too.
 
 use repro_core::source::Error;

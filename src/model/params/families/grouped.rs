@@ -1,5 +1,5 @@
-//! Families that differ from Llama by values alone: defaults, which biases there are, where norms stand, and whether the feed-forward block
-//! has a gate. Each is a row.
+//! Families that differ from Llama only in values: defaults, biases, norm positions, and whether the feed-forward block has
+//! a gate. Each is a row.
 
 use repro_core::source::Error;
 
@@ -12,20 +12,20 @@ use crate::params::fields::{ConfigFields, Defaults, HeadSize};
 enum Switch {
     Always,
     Never,
-    /// As a field says, with its default.
+    /// From a field, with its default.
     Field(&'static str, bool),
 }
 
 /// Norms over queries and keys.
 enum Inner {
     None,
-    /// Of one head each.
+    /// Per head.
     Head,
-    /// Of all heads, where the field is on.
+    /// Over all heads, if the field is on.
     AllIf(&'static str),
 }
 
-/// Where a family stands.
+/// One row per family.
 struct Row {
     defaults: Defaults,
     heads: u64,
@@ -157,7 +157,7 @@ rows! {
         feed: Feed::Plain(["up_proj", "down_proj"]),
         ..LLAMA
     };
-    // Attention and feed-forward block side by side, behind one norm.
+    // Attention and feed-forward block in parallel, after one norm.
     COHERE = &["cohere"], &["CohereForCausalLM"], &["logit_scale"], Row {
         defaults: tied(256_000, 8192, 22_528, 40),
         heads: 64,

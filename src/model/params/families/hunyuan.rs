@@ -95,7 +95,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { mlp_bias, mixture, ..Decoder::mixed(dims, mixers) }.finish())
 }
 
-/// Attention with keys and values of its own, and with those of a layer before.
+/// Attention with its own keys and values, and with those of an earlier layer.
 fn attention(
     fields: &ConfigFields<'_>,
     hidden: Size,
@@ -107,15 +107,15 @@ fn attention(
     }
     let names = ["query_layernorm", "key_layernorm"];
     let norms = HeadNorms { names, ..HeadNorms::of_a_head(heads) };
-    // The port to transformers always has them; the first release says whether it does.
+    // The port to transformers always has them; the first release has a field for it.
     let ported = fields.model_type() != Some("hunyuan");
     let norms = fields.flag("use_qk_norm", ported)?.then_some(norms);
     let own = Grouped { norms, ..Grouped::new(heads).biased(bias) };
     Ok((own, Grouped { own_keys: false, ..own }))
 }
 
-/// The releases write numbers of experts once or for each layer, and a width of their own only where it differs. The
-/// port to transformers always has one shared expert.
+/// The releases state the numbers of experts once or per layer, and a separate width only if it differs. The port to
+/// transformers always has one shared expert.
 fn mixture(fields: &ConfigFields<'_>, dims: &Dims) -> Result<ExpertParts, Error> {
     let all = ("num_experts|num_local_experts", 1);
     let used = ("moe_topk|num_experts_per_tok", 1);

@@ -1,8 +1,8 @@
-//! The models of Levanter and of Marin's speedruns, as their runs record them in `model_config`: Llama, Llama with blocks
-//! side by side, OLMo-2, Qwen2, Qwen3, Mixtral, and the hackable transformer with its sinks, gates and delta networks.
+//! The models of Levanter and Marin's speedruns, as recorded in `model_config`: Llama, Llama with parallel blocks, OLMo-2,
+//! Qwen2, Qwen3, Mixtral, and the hackable transformer with its sinks, gates and delta networks.
 //!
-//! A record does not name its class: it is told by the fields that only one class has. Everything that the class builds
-//! is counted, also what the class's own estimate leaves out.
+//! A record does not contain its class name, so the class is recognized by fields that only it has. Everything that the
+//! class builds is counted, including parameters that the class's own estimate omits.
 
 use repro_core::source::{Error, Node};
 
@@ -13,7 +13,7 @@ use crate::params::family::{Blueprint, Family};
 use crate::params::fields::{ConfigFields, Dims};
 use crate::params::{LayerSet, Size, UNSUPPORTED};
 
-/// Fields that shape nothing in any of these classes.
+/// Fields that do not affect shapes in any of these classes.
 const INERT: &[&str] = &[
     "activation_function",
     "attention_dropout",
@@ -37,13 +37,13 @@ const INERT: &[&str] = &[
     "use_flash_attention",
 ];
 
-/// Whether a table holds the fields that all classes share.
+/// Whether a dict has the fields that all classes share.
 fn any(root: Node<'_>) -> bool {
     let fields = ["hidden_dim", "intermediate_dim", "num_layers", "num_heads"];
     fields.iter().all(|key| root.get(key).is_some())
 }
 
-/// Whether one of the fields is there; null counts, because records write out what is off.
+/// Whether one of the fields is present; null counts, because records include disabled options.
 fn names(root: Node<'_>, fields: &[&str]) -> bool {
     root.members().is_ok_and(|mut members| members.any(|(key, _)| fields.contains(&key)))
 }
@@ -66,7 +66,7 @@ pub static MIXTRAL: Family = class(
     |fields| Ok(Class::read(fields, true)?.decoder(fields)?.finish()),
 );
 
-/// Llama with attention and feed-forward block side by side, behind one norm.
+/// Llama with attention and feed-forward block in parallel, after one norm.
 pub static PARALLEL: Family = class(
     "levanter-parallel-llama",
     &["levanter-parallel-llama"],
@@ -99,7 +99,7 @@ pub static HACKABLE: Family = class(
 const HACKABLE_FIELDS: &[&str] =
     &["qk_norm", "use_attention_sink", "use_gated_attention", "use_gated_deltanet"];
 
-/// Qwen2, whose queries, keys and values have biases whatever the config says.
+/// Qwen2, with biases on queries, keys and values regardless of the config.
 pub static QWEN2: Family = class(
     "levanter-qwen2",
     &["levanter-qwen2"],
@@ -112,7 +112,7 @@ pub static QWEN2: Family = class(
     },
 );
 
-/// Qwen3, whose queries and keys have norms whatever `use_qk_norm` says.
+/// Qwen3, with norms on queries and keys regardless of `use_qk_norm`.
 pub static QWEN3: Family = class(
     "levanter-qwen3",
     &["levanter-qwen3"],
@@ -125,7 +125,7 @@ pub static QWEN3: Family = class(
     },
 );
 
-/// OLMo-2, with norms over all queries and all keys, and behind each half of a layer.
+/// OLMo-2, with norms over all queries and all keys, and after each half of a layer.
 pub static OLMO2: Family = class(
     "levanter-olmo2",
     &["levanter-olmo2"],
@@ -149,11 +149,11 @@ pub static LLAMA: Family = class("levanter-llama", &["levanter-llama"], any, |fi
     Ok(class.decoder(fields)?.finish())
 });
 
-/// What all classes have.
+/// The fields that all classes have.
 struct Class {
     dims: Dims,
     attention: Grouped,
-    /// Delta networks, and where they stand.
+    /// Delta networks, and their layers.
     delta: Option<(LayerSet, DeltaNet)>,
     bias: bool,
     sparse: bool,
@@ -213,7 +213,7 @@ impl Class {
     }
 }
 
-/// Norms before and behind each block.
+/// Norms before and after each block.
 const HYBRID: &[&str] =
     &["input_layernorm", "post_attention_layernorm", "post_attn_layernorm", "post_mlp_layernorm"];
 
@@ -226,7 +226,7 @@ fn mixture(fields: &ConfigFields<'_>, width: Size) -> Result<ExpertParts, Error>
     Ok(ExpertParts::new(experts, width))
 }
 
-/// The gate of attention: for each element, as the switch of the first version meant, or for each head.
+/// The gate of attention: per element, as with the switch of the first version, or per head.
 fn gate(fields: &ConfigFields<'_>, heads: Heads) -> Result<OutputGate, Error> {
     let word = match fields.word_of("use_gated_attention")? {
         Some(word) => word,
@@ -245,7 +245,7 @@ fn gate(fields: &ConfigFields<'_>, heads: Heads) -> Result<OutputGate, Error> {
     }
 }
 
-/// Delta networks: the first so many layers of each block of layers.
+/// Delta networks: the first layers of each block of layers.
 fn delta(fields: &ConfigFields<'_>, class: &Class) -> Result<Option<(LayerSet, DeltaNet)>, Error> {
     let block = fields.count("gdn_block_size", 4)?.value().unwrap_or(0);
     let within = fields.count("gdn_layers_per_block", 3)?.value().unwrap_or(0);

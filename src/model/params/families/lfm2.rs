@@ -43,7 +43,7 @@ pub static DENSE: Family = Family {
     },
 };
 
-/// With experts behind the first layers.
+/// With experts after the first layers.
 pub static MIXTURE: Family = Family {
     id: "lfm2_moe",
     model_types: &["lfm2_moe"],
@@ -71,7 +71,7 @@ pub static MIXTURE: Family = Family {
 
 const FEED: [&str; 3] = ["w1", "w3", "w2"];
 
-/// The releases say whether the head is tied under two names.
+/// The releases have two names for the field that ties the head.
 fn dims(
     fields: &ConfigFields<'_>,
     defaults: Defaults,
@@ -93,7 +93,7 @@ fn width(fields: &ConfigFields<'_>, named: Size) -> Result<Size, Error> {
     let (Some(named), Some(round)) = (named.value(), round.value()) else { return Ok(named) };
     let part = u128::from(named) * 2 / 3;
     let rounded = part.div_ceil(u128::from(round)) * u128::from(round);
-    // A width beyond all numbers is refused where it is used.
+    // An overflowing width is rejected where it is used.
     Ok(u64::try_from(rounded).map_or(Size::from(u64::MAX) + 1, Size::from))
 }
 

@@ -1,5 +1,5 @@
-//! Llama, and what shares its architecture: SmolLM, TinyLlama, Granite. RMS norms, rotary positions, grouped heads,
-//! a gated feed-forward block, biases only where the config switches them on.
+//! Llama and models with its architecture: SmolLM, TinyLlama, Granite. RMS norms, rotary positions, grouped heads, a gated
+//! feed-forward block, and biases only if the config enables them.
 
 use repro_core::source::Error;
 

@@ -1,4 +1,4 @@
-//! Mamba, Falcon-Mamba and Mamba-2: layers that are one state space behind a norm, and nothing else.
+//! Mamba, Falcon-Mamba and Mamba-2: layers that consist of one state space model after a norm.
 
 use repro_core::source::Error;
 
@@ -74,7 +74,9 @@ pub static SECOND: Family = Family {
         let inner = dims.h * fields.size("expand", 2)?;
         let heads = fields.size("num_heads", 128)?;
         if heads * fields.size("head_dim", 64)? != inner {
-            return Err(fields.impossible("num_heads", "`expand` times the width over `head_dim`"));
+            return Err(
+                fields.impossible("num_heads", "`expand` times the width divided by `head_dim`")
+            );
         }
         let mamba = Mamba2 {
             heads,
@@ -108,7 +110,7 @@ fn dims(
     })
 }
 
-/// Names of the first releases, which must say the same as those that are read.
+/// Field names of the first releases, which must agree with the current ones.
 fn known_names(fields: &ConfigFields<'_>) -> Result<(), Error> {
     fields.count_or_none("hidden_size|d_model", 0)?;
     fields.count_or_none("num_hidden_layers|n_layer", 0)?;

@@ -57,7 +57,7 @@ fn softmax_layers(fields: &ConfigFields<'_>, layers: &Layers) -> Result<LayerSet
         return fields.layer_kinds(layers, known, |layer| layer.is_multiple_of(2));
     }
     if layers.all() != Size::from(kinds.len() as u64) || kinds.iter().any(|kind| *kind > 1) {
-        let expected = "0 or 1 for each of the layers";
+        let expected = "0 or 1 for each layer";
         return Err(fields.impossible("attn_type_list", expected));
     }
     Ok(layers.set(|layer| kinds.get(layer as usize) == Some(&1)))

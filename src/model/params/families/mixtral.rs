@@ -1,4 +1,4 @@
-//! Mixtral: Mistral in which every layer has E experts, of which a token uses K.
+//! Mixtral: Mistral with E experts in every layer, of which a token uses K.
 
 use repro_core::source::Error;
 
@@ -31,7 +31,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { mixture, ..Decoder::new(dims, Grouped::new(heads)) }.finish())
 }
 
-/// Experts under the names of Mixtral.
+/// Experts under Mixtral's names.
 pub fn mixture(experts: ExpertCounts, width: Size) -> ExpertParts {
     let stored = StoredAs::Each("block_sparse_moe.experts", ["w1", "w3", "w2"]);
     ExpertParts { router: "block_sparse_moe.gate", stored, ..ExpertParts::new(experts, width) }

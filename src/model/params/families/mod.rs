@@ -149,11 +149,11 @@ static FAMILIES: &[&Family] = &[
     &levanter::QWEN2,
     &levanter::QWEN3,
     &levanter::OLMO2,
-    // What no other class of Levanter knows as its own.
+    // The fallback: none of the fields that only other Levanter classes have.
     &levanter::LLAMA,
 ];
 
-/// The text models of configs for images and text whose `text_config` names no model type.
+/// The text models of image-text configs whose `text_config` has no model type.
 const TEXT_MODELS: &[(&str, &str)] = &[
     ("gemma3", "gemma3_text"),
     ("gemma3n", "gemma3n_text"),
@@ -213,9 +213,9 @@ pub fn find(root: Node<'_>) -> Result<&'static Family, Error> {
         let found = all().find(|family| named(family) || alike(family));
         return found.ok_or_else(|| match architecture {
             Some(architecture) => unknown(format!("the architecture `{architecture}`")),
-            None => unknown(
-                "a config that names no `model_type` and looks like no known family".to_owned(),
-            ),
+            None => {
+                unknown("a config without `model_type` that resembles no known family".to_owned())
+            }
         });
     };
     let model_type = model_type.text()?;

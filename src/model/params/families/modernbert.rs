@@ -1,4 +1,4 @@
-//! ModernBERT: rotary positions, gate and up in one matrix, no norm before the first attention, and the head that the architecture names.
+//! ModernBERT: rotary positions, gate and up in one matrix, no norm before the first attention, and the head of the architecture.
 
 use repro_core::source::Error;
 
@@ -48,7 +48,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let norm_bias = fields.flag("norm_bias", false)?;
     let classifier_bias = fields.flag("classifier_bias", false)?;
     let decoder_bias = fields.flag("decoder_bias", true)?;
-    // Outputs behind the dense layer of the head; nothing where there is no head.
+    // The outputs of the head's dense layer; none without a head.
     let labels = match fields.architecture() {
         None | Some("ModernBertForMaskedLM") => None,
         Some("ModernBertForSequenceClassification") => Some(fields.labels()?),

@@ -1,8 +1,8 @@
-//! nanochat GPT: grouped heads, squared-ReLU feed-forward of four widths, norms without weights,
-//! an untied head.
+//! nanochat GPT: grouped heads, squared-ReLU feed-forward blocks of four times the width, norms without weights, an untied
+//! head.
 //!
-//! Configs with `window_pattern` belong to later revisions of the trainer, whose value embeddings
-//! and per-layer scalars follow from its source and not from the config: they are refused.
+//! Configs with `window_pattern` belong to later revisions of the trainer, whose value embeddings and per-layer scalars
+//! follow from its source and not from the config. They are rejected.
 
 use repro_core::source::Error;
 
@@ -29,7 +29,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         return Err(UNSUPPORTED.at(
             fields.place("window_pattern"),
             "a config of the first release, without `window_pattern`",
-            "a later revision, whose extra parameters the config does not show",
+            "a later revision with parameters that are not in the config",
         ));
     }
     for name in ["attention_bias", "tie_word_embeddings"] {

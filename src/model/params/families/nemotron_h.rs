@@ -1,4 +1,4 @@
-//! Nemotron-H: layers of one block each, behind one norm: a state space, attention, a feed-forward block, or experts without gates.
+//! Nemotron-H: layers of one block each, after one norm: a state space, attention, a feed-forward block, or experts without gates.
 
 use repro_core::source::Error;
 
@@ -83,7 +83,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     };
     let layers = Layers::new(kinds.len() as u64, is(Kind::Experts));
     if layers.all() != fields.size_or("num_hidden_layers", layers.all(), layers.all())? {
-        return Err(fields.impossible("num_hidden_layers", "the length of the pattern of layers"));
+        return Err(fields.impossible("num_hidden_layers", "the length of the layer pattern"));
     }
     let h = fields.size("hidden_size", 4096)?;
     let dense = layers.set(is(Kind::Dense));
@@ -103,7 +103,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let mixture = mixture(fields, &layers)?;
     let feed = SizedFeed { part: Part::DenseFfn, below: "mixer", width, is_gated: false, bias };
     let blocks: Vec<(_, Box<dyn Block>)> = vec![(dense, Box::new(feed))];
-    // No width is that of all layers without experts, most of which have no feed-forward block.
+    // There is no common width of layers without experts, most of which have no feed-forward block.
     let dims = Dims { v, h, i: width, layers, tied: false };
     let decoder = Decoder {
         norms: &["norm"],

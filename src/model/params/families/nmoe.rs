@@ -1,5 +1,5 @@
-//! nmoe: the TOML configs of the nmoe trainer with plain attention. Head size is width over heads,
-//! nothing is tied, nothing has a bias; the first `n_dense_layers` layers have no experts.
+//! nmoe: the TOML configs of the nmoe trainer with plain attention. The head size is the width divided by the number of
+//! heads, nothing is tied, nothing has a bias, and the first `n_dense_layers` layers have no experts.
 
 use repro_core::source::Error;
 
@@ -8,7 +8,7 @@ use crate::params::family::{Blueprint, Family, MixtureShape};
 use crate::params::fields::{ConfigFields, Dims};
 use crate::params::{Part, Size, Sums, TensorList};
 
-/// The family; its other kinds of attention are refused by name.
+/// The family; its other kinds of attention are rejected by name.
 pub static FAMILY: Family = Family {
     id: "nmoe",
     model_types: &["nmoe"],

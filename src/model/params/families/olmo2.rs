@@ -1,5 +1,5 @@
-//! OLMo-2 and OLMo-3, which differ in what their blocks see: norms after attention and after the feed-forward block,
-//! and norms over all queries and all keys.
+//! OLMo-2 and OLMo-3, which differ in their attention spans: norms after attention and after the feed-forward block, and
+//! norms over all queries and all keys.
 
 use repro_core::source::Error;
 

@@ -1,4 +1,4 @@
-//! Phi-3.5-MoE: Mixtral with biases on attention, norms and head where the config says so.
+//! Phi-3.5-MoE: Mixtral with biases on attention, norms and head if the config enables them.
 
 use repro_core::source::Error;
 

@@ -34,7 +34,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { mixture, ..Decoder::new(dims, attention) }.finish())
 }
 
-/// Where the releases differ when a config is silent.
+/// The different defaults of the releases.
 pub struct MixtureDefaults {
     /// E.
     pub experts: u64,
@@ -61,8 +61,7 @@ pub fn mixture(
     Ok(ExpertParts { shared_gate: true, shared_name: "mlp.shared_expert", ..mixture })
 }
 
-/// Which layers have experts: every `decoder_sparse_step`-th but those in `mlp_only_layers`, and none where there are
-/// no experts.
+/// The layers with experts: every `decoder_sparse_step`-th except those in `mlp_only_layers`, and none without experts.
 pub fn sparse_layers(fields: &ConfigFields<'_>) -> Result<impl Fn(u64) -> bool, Error> {
     let any = fields.count_or_none("num_experts|num_local_experts", 1)? != Size::ZERO;
     let step = fields.size("decoder_sparse_step", 1)?.value().unwrap_or(1);

@@ -1,4 +1,4 @@
-//! Qwen3: Llama with a norm for the queries and one for the keys, each as wide as one head.
+//! Qwen3: Llama with norms of queries and keys per head.
 
 use repro_core::source::Error;
 

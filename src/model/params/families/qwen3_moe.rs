@@ -25,7 +25,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults = Defaults { vocabulary: 151_936, hidden: 2048, width, layers: 24, tied: false };
     let dims = fields.dims(defaults, sparse)?;
     let (count, key_value) = if vision { (16, 16) } else { (32, 4) };
-    // The reference has 128 where a config for images is silent, and divides elsewhere.
+    // If the field is absent, the reference uses 128 in image configs, and divides otherwise.
     let size = if vision { HeadSize::Fixed(128) } else { HeadSize::Derived };
     let heads = fields.heads(dims.h, count, Some(key_value), size)?;
     let [all, used, width] = if vision { [60, 4, 1408] } else { [128, 8, 768] };

@@ -33,7 +33,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { mixture, mtp, ..Decoder::mixed(dims, mixers) }.finish())
 }
 
-/// A gated delta network in each layer but every fourth, or as `layer_types` says; the others attend in full.
+/// A gated delta network in every layer except each fourth, or as in `layer_types`; the others have full attention.
 pub(super) fn mixers(
     fields: &ConfigFields<'_>,
     dims: &Dims,

@@ -1,15 +1,14 @@
-//! The models of our own studies: Llama-style decoders with grouped heads, dense (`repro-llama`) or
-//! with a mixture of experts (`repro-llama-moe`).
+//! The models of this project's studies: Llama-style decoders with grouped heads, dense (`repro-llama`) or with a mixture
+//! of experts (`repro-llama-moe`).
 //!
-//! The config is a JSON or TOML table. Both kinds have `model_type`, `vocab_size`, `hidden_size`,
-//! `num_hidden_layers`, `num_attention_heads`, `intermediate_size` (dense blocks; not needed where
-//! every layer has experts) and may have `num_key_value_heads` (default: the heads),
-//! `head_dim` (default: width over heads) and `tie_word_embeddings` (default: false). A mixture adds
-//! `num_experts` (E), `num_experts_per_tok` (K), `moe_intermediate_size` (inner width of one expert),
-//! and may have `num_shared_experts` (S, default 0, each as wide as a routed one) and
-//! `num_dense_layers` (the first layers without experts, default 0). No biases anywhere: where
-//! `balancing` is `bias`, the `e_score_correction_bias` of a router is a buffer that no gradient
-//! reaches, and is not counted. Nothing else shapes the model; a missing required field is refused, never guessed.
+//! The config is a JSON or TOML table. Both kinds have `model_type`, `vocab_size`, `hidden_size`, `num_hidden_layers`,
+//! `num_attention_heads`, `intermediate_size` (dense blocks; not needed if every layer has experts) and may have
+//! `num_key_value_heads` (default: the number of heads), `head_dim` (default: width divided by the number of heads) and
+//! `tie_word_embeddings` (default: false). A mixture adds `num_experts` (E), `num_experts_per_tok` (K),
+//! `moe_intermediate_size` (inner width of one expert), and may have `num_shared_experts` (S, default 0, each as wide as a
+//! routed one) and `num_dense_layers` (the first layers without experts, default 0). There are no biases: if `balancing` is
+//! `bias`, the `e_score_correction_bias` of a router is a buffer without a gradient, and is not counted. Nothing else
+//! affects shapes; a missing required field is an error and never guessed.
 
 use repro_core::source::Error;
 
@@ -44,7 +43,7 @@ pub static MIXTURE: Family = Family {
     read: read_mixture,
 };
 
-/// What both kinds have; the width of dense blocks is read by each.
+/// The fields that both kinds have; each reads the width of dense blocks itself.
 struct Common {
     dims: Dims,
     heads: Heads,

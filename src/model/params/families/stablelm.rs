@@ -1,5 +1,5 @@
-//! StableLM-2: layer norms with biases, optional biases on queries, keys and values, optionally a norm
-//! without a bias for each head, and one norm a layer where the two halves run side by side.
+//! StableLM-2: layer norms with biases, optional biases on queries, keys and values, an optional norm without a bias per
+//! head, and one norm per layer if attention and feed-forward block are parallel.
 
 use repro_core::source::Error;
 

@@ -45,7 +45,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     fields.flag("is_encoder_decoder", true)?;
     // Releases of the reference either keep a head of its own then, as checkpoints do, or tie it all the same.
     if !fields.flag("tie_word_embeddings", true)? {
-        return Err(fields.unsupported("tie_word_embeddings", "a head that is the embedding"));
+        return Err(fields.unsupported("tie_word_embeddings", "a head tied to the embedding"));
     }
     let kind = fields.model_type().unwrap_or("t5");
     let newer = kind != "t5";

@@ -1,4 +1,4 @@
-//! ViT: patches and a class token with learned positions, layers with biases everywhere, and the head that the architecture names.
+//! ViT: patches and a class token with learned positions, layers with biases everywhere, and the head of the architecture.
 
 use repro_core::source::Error;
 
@@ -34,7 +34,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let head = match fields.architecture() {
         Some("ViTForImageClassification") => Head { name: "classifier", width: fields.labels()? },
         Some("ViTModel") => Head { name: "pooler.dense", width: pooled },
-        _ => return Err(fields.unsupported("architectures", "the head that stands on the encoder")),
+        _ => return Err(fields.unsupported("architectures", "a known head on the encoder")),
     };
 
     let mut tensors = TensorList::new(&layers);
@@ -66,7 +66,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Blueprint { dims, mixture: None, tensors, closed, mtp: None })
 }
 
-/// What stands on the encoder.
+/// The head on the encoder.
 struct Head {
     name: &'static str,
     width: Size,

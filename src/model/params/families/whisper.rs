@@ -88,7 +88,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Blueprint { dims, mixture: None, tensors, closed, mtp: None })
 }
 
-/// The layers of one stack, with the norm behind them.
+/// The layers of one stack, with the norm after them.
 fn stack(
     tensors: &mut TensorList,
     name: &str,

@@ -1,4 +1,4 @@
-//! Encoders of images that several classes share.
+//! Image encoders that several classes share.
 
 use repro_core::source::Error;
 
@@ -182,10 +182,10 @@ pub(super) fn pixtral(fields: &ConfigFields<'_>, towers: &mut Towers) -> Result<
     let heads = fields.size("num_attention_heads", 16)?;
     let size = fields.head_size("num_attention_heads", h, heads)?;
     if fields.size_or("head_dim", size, size)? != size {
-        return Err(fields.unsupported("head_dim", "the width over the heads"));
+        return Err(fields.unsupported("head_dim", "the width divided by the number of heads"));
     }
     let patch = square(fields.size("patch_size", 16)?) * fields.size("num_channels", 3)?;
-    // Positions are rotary: the size of images shapes nothing.
+    // Positions are rotary, so the image size does not affect shapes.
     fields.count("image_size", 1024)?;
     towers.linear(Part::Vision, "vision_tower.patch_conv", [h, patch], false);
     towers.norm(Part::Vision, "vision_tower.ln_pre", h, false);
@@ -199,7 +199,7 @@ pub(super) fn patches(fields: &ConfigFields<'_>, side: u64) -> Result<[Size; 4],
     let side = fields.size("patch_size", side)?;
     let channels = fields.size("in_channels", 3)?;
     let frames = fields.size("temporal_patch_size", 2)?;
-    // What a release calls its channels instead, and the reference does not read.
+    // The name that a release uses for its channels, and that the reference does not read.
     if fields.size_or("in_chans", channels, channels)? != channels {
         return Err(fields.unsupported("in_chans", "the same as `in_channels`"));
     }

@@ -1,4 +1,4 @@
-//! The towers of each class: its encoder of images, and what joins that to the language model.
+//! The towers of each class: its image encoder and projector.
 
 use repro_core::source::Error;
 
@@ -9,7 +9,7 @@ use super::encoder::{
 use crate::params::fields::ConfigFields;
 use crate::params::{Part, Size, UNSUPPORTED};
 
-/// The table of the encoder, of one of these kinds where it says so; the reference has defaults for all of it.
+/// The dict of the encoder, which must have one of these kinds if it states one; the reference has defaults for all fields.
 fn vision<'a>(outer: &ConfigFields<'a>, kinds: &[&str]) -> Result<ConfigFields<'a>, Error> {
     let fields = outer.table_or_defaults("vision_config")?;
     match fields.model_type() {
@@ -142,7 +142,7 @@ pub(super) fn paligemma(
     towers: &mut Towers,
 ) -> Result<(), Error> {
     let fields = vision(outer, &["siglip_vision_model"])?;
-    // The class has a default for the whole table, not that of its encoder.
+    // The class has a default for the whole dict, which differs from its encoder's.
     if !outer.given("vision_config")? {
         return Err(outer.unsupported("vision_config", "a `vision_config`"));
     }
@@ -162,7 +162,7 @@ pub(super) fn gemma4(
     towers: &mut Towers,
 ) -> Result<(), Error> {
     if outer.given("audio_config")? {
-        return Err(outer.unsupported("audio_config", "no encoder of sound"));
+        return Err(outer.unsupported("audio_config", "no audio encoder"));
     }
     // A model of this class without the table has no encoder, unlike one of the others.
     if !outer.given("vision_config")? {
@@ -421,7 +421,7 @@ pub(super) fn glm4v(
     for norm in ["post_conv_layernorm", "post_layernorm"] {
         towers.norm(Part::Vision, &format!("visual.{norm}"), h, false);
     }
-    // Layers of the encoder are as wide inside as what leaves it.
+    // Layers of the encoder have the width of its output.
     let below = "visual.blocks";
     let encoder = Encoder::gated(below, layers, h, out);
     Encoder { is_fused: true, input_bias, ..encoder }.add(towers);
@@ -438,13 +438,13 @@ pub(super) fn glm4v(
     towers.finish(fields)
 }
 
-/// How many layers of the encoder are joined to the language model.
+/// The number of encoder layers that are connected to the language model.
 fn feature_layers(outer: &ConfigFields<'_>) -> Result<Size, Error> {
     let count = outer.length("vision_feature_layer")?;
     Ok(Size::from(count.unwrap_or(1)))
 }
 
-/// Refuses a projector that leads to another width than that of the text: a model cannot run so, and a field was misread.
+/// Rejects a projector with an output width other than the text model's: such a model cannot run, so a field was misread.
 fn same_width(
     fields: &ConfigFields<'_>,
     name: &str,
@@ -454,5 +454,5 @@ fn same_width(
     if width == other {
         return Ok(());
     }
-    Err(fields.unsupported(name, "the width that it is joined to"))
+    Err(fields.unsupported(name, "the width of the part that it connects to"))
 }

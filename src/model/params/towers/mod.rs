@@ -1,5 +1,5 @@
-//! What stands around the language model of a multimodal one: encoders of images, and what joins them to it. A wrapper is counted where the
-//! config of its class decides every shape; else the language model alone is.
+//! The parts of a multimodal model around its language model: image encoders and projectors. A wrapper is counted if the
+//! config of its class determines every shape; otherwise only the language model is.
 
 mod encoder;
 mod kinds;
@@ -19,7 +19,7 @@ pub struct Towers {
     pub tensors: TensorList,
     /// Their closed form.
     pub closed: Sums,
-    /// Fields that shape nothing as far as their names show.
+    /// Fields that do not affect shapes, judging by their names.
     pub ignored: Vec<String>,
 }
 
@@ -27,11 +27,11 @@ pub struct Towers {
 struct Wrapper {
     model_type: &'static str,
     architecture: &'static str,
-    /// Whether the head is the embedding, where the outer config does not say.
+    /// Whether the head is tied to the embedding, if the outer config has no field for it.
     tied: bool,
-    /// Whether a tied head of the text config ties that of the whole.
+    /// Whether a tied head in the text config ties the head of the whole model.
     text_ties: bool,
-    /// Fields of the outer config that shape nothing.
+    /// Fields of the outer config that do not affect shapes.
     inert: &'static [&'static str],
     read: ReadTowers,
 }
@@ -65,7 +65,7 @@ const WRAPPERS: &[Wrapper] = &[
         .inert(&["image_seq_length", "vision_feature_layer"]),
     Wrapper::new("idefics3", "Idefics3ForConditionalGeneration", idefics3).inert(IDEFICS_INERT),
     Wrapper::new("smolvlm", "SmolVLMForConditionalGeneration", idefics3).inert(IDEFICS_INERT),
-    // What older configs repeat of the text.
+    // Fields of the text model that older configs repeat.
     Wrapper::new("paligemma", "PaliGemmaForConditionalGeneration", paligemma).tied().inert(&[
         "hidden_size",
         "vocab_size",
@@ -88,13 +88,13 @@ const LLAVA_INERT: &[&str] = &[
     "vision_aspect_ratio",
     "multimodal_projector_bias",
     "projector_hidden_act",
-    // What the first configs repeat of the text.
+    // Fields of the text model that the first configs repeat.
     "vocab_size",
 ];
 const IDEFICS_INERT: &[&str] = &["vocab_size", "image_token_id"];
-/// What any outer config has beside what its class reads.
+/// Fields of any outer config besides those that its class reads.
 const OUTER: &[&str] = &["text_config", "vision_config", "video_token_id", "image_token_id"];
-/// Fields of encoders that shape nothing.
+/// Fields of encoders that do not affect shapes.
 const ENCODER: &[&str] = &[
     "attention_dropout",
     "default_output_length",
@@ -119,7 +119,7 @@ const ENCODER: &[&str] = &[
     "pooling_kernel_size",
 ];
 
-/// Whether a config that holds the fields of its text itself has an encoder beside them.
+/// Whether a config with the text fields at its root has an encoder next to them.
 pub fn are_beside(root: Node<'_>) -> bool {
     let is_wrapper = |kind: &str| WRAPPERS.iter().any(|wrapper| wrapper.model_type == kind);
     let kind = root.get("model_type").and_then(|kind| kind.text().ok());
@@ -147,7 +147,7 @@ pub fn read(root: Node<'_>, language: &ParameterCounts) -> Result<Towers, Error>
     let (tensors, closed, ignored) = (TensorList::new(&none), Sums::NONE, Vec::new());
     let mut towers = Towers { tensors, closed, ignored };
     (wrapper.read)(&outer, language.shape.hidden.into(), &mut towers)?;
-    // Where the fields of the text stand at the root, its family has judged them.
+    // If the text fields are at the root, their family has checked them.
     if root.get("text_config").is_some() {
         let inert: Vec<_> = OUTER.iter().chain(wrapper.inert).copied().collect();
         let (ignored, _) = outer.finish(&inert)?;
@@ -157,7 +157,7 @@ pub fn read(root: Node<'_>, language: &ParameterCounts) -> Result<Towers, Error>
 }
 
 impl Wrapper {
-    /// A class with a head of its own, unless its config says otherwise.
+    /// A class with its own head, unless its config ties it.
     const fn new(model_type: &'static str, architecture: &'static str, read: ReadTowers) -> Self {
         Self { model_type, architecture, tied: false, text_ties: false, inert: &[], read }
     }
@@ -174,7 +174,7 @@ impl Wrapper {
         Self { inert, ..self }
     }
 
-    /// Refuses a config whose two tables disagree over the head: releases of the reference read one or the other of them.
+    /// Rejects a config whose two tables disagree over the head: releases of the reference read one or the other of them.
     fn heads_agree(
         &self,
         root: Node<'_>,
@@ -190,9 +190,9 @@ impl Wrapper {
         if (own || self.text_ties && of_text) == language.tied {
             return Ok(());
         }
-        let expected = format!("`{name}` with one meaning for the model and its text");
+        let expected = format!("the same `{name}` in the outer config and in `text_config`");
         let found = format!(
-            "a head that is {} by the outer config and {} by that of the text",
+            "a head that is {} in the outer config and {} in `text_config`",
             if own { "tied" } else { "untied" },
             if language.tied { "tied" } else { "untied" }
         );
@@ -210,7 +210,7 @@ impl Towers {
         self.tensors.linear(part, name, output, input, bias);
     }
 
-    /// A norm, which is part of what it stands in.
+    /// Adds a norm, which belongs to the part around it.
     fn norm(&mut self, part: Part, name: &str, width: Size, bias: bool) {
         self.tensors.tensor(part, &format!("{name}.weight"), &[width]);
         if bias {
