@@ -934,7 +934,7 @@ fn replays_are_reported_for_people_and_programs() {
     let text = repro(&["replay", cheated, "--verbose"]);
     assert_eq!(text.code, 1);
     snapshot("rate_1pct", &text.stdout);
-    // The page on replay shows how to repeat this, and the beginning of what comes out.
+    // The page on replay shows the beginning of this report.
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/training-and-replay.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, excerpt) = page.split_once("<!-- excerpt of replay -->\n```text\n").unwrap();
