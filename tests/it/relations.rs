@@ -657,7 +657,7 @@ fn printed_tables_agree_with_the_values_beside_them() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = new_folder();
     let log = folder.path().join("log.csv");
-    fs::write(&log, "step,train/loss,val/loss\n100,3.5,3.6\n200,3.1,3.3\n").unwrap();
+    fs::write(&log, "step,lr,train/loss,val/accuracy,val/loss\n100,0.001,3.5,0.1,3.6\n200,0.002,3.1,0.2,3.3\n300,0.002,3.0,0.3,3.2\n").unwrap();
     let out = folder.path().join("out");
     let imported = crate::train::repro(
         root,
@@ -673,14 +673,37 @@ fn printed_tables_agree_with_the_values_beside_them() {
     };
     assert_eq!(found(), Vec::<&str>::new());
     for (file, from, to, code) in [
-        ("validation.csv", "200,3.3", "200,3.2", "relation::printed-evaluation"),
-        ("validation.csv", "100,3.6", "100,3.3", "relation::printed-evaluation"),
-        ("training.csv", "200,3.1", "200,3.0", "relation::printed-loss"),
+        ("printed/validation.csv", "200,3.3,0.2", "200,3.2,0.2", "printed-numbers"),
+        (
+            "printed/validation.csv",
+            "val/loss,val/accuracy",
+            "val/accuracy,val/loss",
+            "printed-names",
+        ),
+        ("printed/validation.csv", "300,3.2,0.3", "301,3.2,0.3", "evaluation-not-printed"),
+        (
+            "printed/validation.csv",
+            "300,3.2,0.3",
+            "300,3.2,0.3\n400,3.1,0.4",
+            "printed-without-evaluation",
+        ),
+        ("evaluation/step-000200.json", "\"loss\":3.3", "\"loss\":0.2", "printed-validation-loss"),
+        (
+            "evaluation/step-000200.json",
+            "\"step\"",
+            "\"core\":{\"value\":0.9},\"step\"",
+            "printed-nested",
+        ),
+        ("printed/training.csv", "200,0.002,3.1", "200,0.002,3.5", "printed-loss"),
+        ("printed/training.csv", "200,0.002,3.1", "200,0.001,3.1", "printed-lr"),
+        ("printed/training.csv", "200,0.002,3.1", "201,0.002,3.1", "record-not-printed"),
     ] {
-        let path = bundle.join("data/printed").join(file);
+        let path = bundle.join("data").join(file);
         let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
         fs::write(&path, text.replace(from, to)).unwrap();
-        assert_eq!(found(), [code], "{from} -> {to}");
+        let codes = found();
+        assert!(codes.contains(&format!("relation::{code}").as_str()), "{from} -> {to}: {codes:?}");
         fs::write(&path, text).unwrap();
     }
 }

@@ -334,7 +334,10 @@ impl LogTable {
         known.retain(|(metric, theirs)| {
             let said =
                 mapping.0.iter().any(|(ours, name)| ours == metric.name() || **name == ***theirs);
-            !said && metric.name() != &***theirs
+            // A column with our very name has the meaning already; a second spelling keeps its own.
+            let is_taken = names.iter().any(|name| &**name == metric.name())
+                && mapping.ours(metric.name()) == Some(metric.name());
+            !said && !is_taken
         });
         let known: Vec<_> =
             known.into_iter().map(|(metric, name)| (metric, name.clone())).collect();

@@ -1,12 +1,13 @@
 //! The rows of a bundle that relations are about, and what stands beside each in other files.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use repro_bundle::bundle::{
     BatchTokens, Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, STATES,
     TrainingRecord, TrainingRecords, evaluation_digest,
 };
+use repro_core::columns::{column_names, plain};
 use repro_core::digest::Digest;
 use repro_core::source::{Kind, Node};
 
@@ -44,7 +45,7 @@ impl RowKind {
     }
 }
 
-static KINDS: [RowKind; 16] = [
+static KINDS: [RowKind; 15] = [
     RowKind::new("runs", None, |_| vec![Row::new(RECEIPT, At::Predicate, Fields::None)]),
     RowKind::new("evaluations", Some("evaluations"), |rows| rows.evaluations()),
     RowKind {
@@ -71,8 +72,6 @@ static KINDS: [RowKind; 16] = [
     RowKind::new("committed states", Some("states"), |rows| rows.states()),
     RowKind::new("times", Some("timing"), |rows| rows.lines(TIMING, Fields::Json)),
     RowKind::new("printed evaluations", None, |rows| rows.printed_evaluations()),
-    // One row for the whole log: its lines may be many.
-    RowKind::new("printed logs", None, |rows| rows.printed_log()),
 ];
 
 /// A kind of rows, by its place in the list of them.
@@ -107,10 +106,8 @@ enum Fields<'a> {
     Json(Node<'a>),
     /// A line of a table, or all of them: cells are texts.
     Cells(Node<'a>),
-    /// The numbers of a document or of a line of a table, whatever they are called.
-    Numbers(Node<'a>),
-    /// The numbers of all tables whose names begin like this.
-    Tables(&'a Bundle, &'static str),
+    /// An evaluation or the line of a printed table for its step, and the other of the two.
+    Printed(Node<'a>, Option<Node<'a>>),
     Record(&'a TrainingRecord, &'a TrainingRecords),
     Router(&'a RouterRecord),
     /// A step of a slice, and its number in the slice.
@@ -144,13 +141,24 @@ impl<'a> Fields<'a> {
                 }
                 other => Some(other),
             },
-            Self::Numbers(node) => {
-                (path == "numbers").then(|| LoggedTerm::List(numbers_of(node).collect()))
-            }
-            Self::Tables(bundle, prefix) => (path == "numbers").then(|| {
-                let lines = tables(bundle, prefix).flat_map(|(_, lines)| lines);
-                LoggedTerm::List(lines.flat_map(|(_, line)| numbers_of(line)).collect())
-            }),
+            Self::Printed(own, other) => match path {
+                "numbers" => Some(LoggedTerm::List(numbers_of(own).map(|(_, one)| one).collect())),
+                // Of what both name, in the order of the names.
+                "shared" => {
+                    let shared: BTreeMap<&str, f64> = numbers_of(own)
+                        .filter(|(name, _)| {
+                            other.and_then(|other| number_at(other, name)).is_some()
+                        })
+                        .collect();
+                    Some(LoggedTerm::List(shared.into_values().collect()))
+                }
+                "nested" => {
+                    let members = own.members().into_iter().flatten();
+                    let nested = members.filter(|(_, member)| is_nested(*member)).count();
+                    Some(LoggedTerm::Number(nested as f64))
+                }
+                metric => number_at(own, heading_of(own, metric)?).map(LoggedTerm::Number),
+            },
             Self::Record(record, _) => record.number(path).map(LoggedTerm::Number),
             Self::Router(router) => router.number(path).map(LoggedTerm::Number),
             Self::Step { step, .. } if path == "step" => Some(LoggedTerm::Number(step)),
@@ -187,14 +195,30 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The numbers among the members of a document, or among the cells of a line.
-fn numbers_of(node: Node<'_>) -> impl Iterator<Item = f64> {
-    let members = node.members().into_iter().flatten();
-    members.filter_map(|(_, member)| match &member.value().kind {
+/// The number in a member of a document or in a cell of a line.
+fn number_at(node: Node<'_>, name: &str) -> Option<f64> {
+    let member = node.get(name)?;
+    match &member.value().kind {
         Kind::Number(_) => member.float().ok(),
         Kind::Text(cell) => cell.parse().ok(),
         _ => None,
-    })
+    }
+}
+
+fn numbers_of<'a>(node: Node<'a>) -> impl Iterator<Item = (&'a str, f64)> {
+    let members = node.members().into_iter().flatten();
+    members.filter_map(move |(name, _)| Some((name, number_at(node, name)?)))
+}
+
+fn is_nested(node: Node<'_>) -> bool {
+    matches!(node.value().kind, Kind::Array(_) | Kind::Object(_))
+}
+
+/// The name that a line of a printed table has for a metric: ours, or else the first of its usual names, as importers choose.
+fn heading_of<'a>(line: Node<'a>, metric: &str) -> Option<&'a str> {
+    let names = || line.members().into_iter().flatten().map(|(name, _)| name);
+    let spelled = |wanted: &str| names().find(|name| plain(name) == wanted);
+    names().find(|name| *name == metric).or_else(|| column_names(metric).find_map(spelled))
 }
 
 /// The tables of a bundle whose names begin like this, with their numbered lines.
@@ -285,7 +309,7 @@ struct Part<'a> {
 }
 
 /// So many parts of other files stand beside a row.
-const BESIDE: usize = 4;
+const BESIDE: usize = 5;
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
@@ -357,11 +381,13 @@ impl<'a> Row<'a> {
 
     /// The file and the pointer where a path of names stands.
     pub fn place(&self, path: &str) -> LoggedPlace {
-        let (Part { file, at, .. }, path) = match self.beside(path) {
+        let (Part { file, at, fields }, path) = match self.beside(path) {
             Some(found) => found,
             None if path == "label" => (Part { at: At::Whole, ..self.own }, ""),
             None => (self.own, path),
         };
+        // A log may call a metric by another name.
+        let path = if matches!(fields, Fields::Printed(..)) { "" } else { path };
         LoggedPlace::new(file, format!("{at}{}", pointer(path)))
     }
 }
@@ -526,6 +552,9 @@ impl<'a> Rows<'a> {
             Log::None => {
                 return RelationColumn::of(listed.iter().map(|row| row.field(path)).collect());
             }
+            Log::Lines(records) if path.starts_with("printed.") => {
+                self.printed_column(records, path.trim_start_matches("printed."))
+            }
             Log::Lines(records) => {
                 let number = |record: &TrainingRecord| match path {
                     "nonfinite" => f64::from(u8::from(record.is_nonfinite)),
@@ -572,6 +601,7 @@ impl<'a> Rows<'a> {
     }
 
     fn evaluations(&self) -> Vec<Row<'a>> {
+        let printed = RowIndex::of(&self.printed_lines(PRINTED_VALIDATION), "step");
         let points = RowIndex::of(&self.listed("checkpoints"), "evaluation");
         let read = |file: &'a str| {
             let root = self.bundle.document(file).ok()?.root();
@@ -586,7 +616,8 @@ impl<'a> Rows<'a> {
             };
             let table = with("table", "tasks.csv", Fields::Cells);
             let outcomes = with("outcomes", "outcomes.jsonl", Fields::Json);
-            Some(Row::new(file, At::Whole, Fields::Json(root)).with([point, table, outcomes]))
+            let row = Row::new(file, At::Whole, Fields::Json(root)).with([point, table, outcomes]);
+            Some(row.with_equal("printed", &printed))
         };
         Row::twins(self.evaluation_files(".json").filter_map(read).collect(), "nats")
     }
@@ -752,31 +783,46 @@ impl<'a> Rows<'a> {
         items.map(|(at, node)| Row::new(file, At::Line(at), fields(node))).collect()
     }
 
-    /// The lines of the table of printed evaluations, each with the document of its step.
+    /// The lines of the tables of printed evaluations, each with the document of its step.
     fn printed_evaluations(&self) -> Vec<Row<'a>> {
         let documents = self.evaluation_files(".json").filter_map(|file| {
             let root = self.bundle.document(file).ok()?.root();
-            Some(Row::new(file, At::Whole, Fields::Json(root)))
+            Some(Row::new(file, At::Whole, Fields::Printed(root, None)))
         });
         let documents = RowIndex::of(&documents.collect::<Vec<_>>(), "step");
-        let printed = tables(self.bundle, PRINTED_VALIDATION);
-        let lines = printed.flat_map(|(file, lines)| lines.map(move |line| (file, line)));
-        let row = |(file, (at, line)): (&'a str, (usize, Node<'a>))| {
-            let cells = Row::new(file, At::Line(at), Fields::Cells(line));
-            let document = documents.equal(&cells).and_then(|part| match part.fields {
-                Fields::Json(root) => Some(Part { fields: Fields::Numbers(root), ..part }),
-                _ => None,
-            });
-            let row = Row::new(file, At::Line(at), Fields::Numbers(line));
-            row.with([document.map(|document| ("evaluation", document))])
-        };
-        lines.map(row).collect()
+        let lines = self.printed_lines(PRINTED_VALIDATION).into_iter().map(|row| {
+            let Fields::Printed(line, _) = row.own.fields else { return row };
+            let Some(document) = documents.equal(&row) else { return row };
+            let Fields::Printed(root, _) = document.fields else { return row };
+            let stated = Part { fields: Fields::Printed(root, Some(line)), ..document };
+            let own = Part { fields: Fields::Printed(line, Some(root)), ..row.own };
+            Row { own, ..row }.with([Some(("evaluation", stated))])
+        });
+        lines.collect()
     }
 
-    fn printed_log(&self) -> Vec<Row<'a>> {
-        let first = tables(self.bundle, PRINTED_TRAINING).next();
-        let fields = Fields::Tables(self.bundle, PRINTED_TRAINING);
-        first.map(|(file, _)| Row::new(file, At::Whole, fields)).into_iter().collect()
+    fn printed_lines(&self, prefix: &'static str) -> Vec<Row<'a>> {
+        let lines = tables(self.bundle, prefix).flat_map(|(file, lines)| {
+            lines.map(move |(at, line)| Row::new(file, At::Line(at), Fields::Printed(line, None)))
+        });
+        lines.collect()
+    }
+
+    /// The printed numbers of a metric at the steps of a training log.
+    fn printed_column(&self, records: &TrainingRecords, metric: &str) -> Vec<f64> {
+        let mut printed = HashMap::new();
+        for (_, lines) in tables(self.bundle, PRINTED_TRAINING) {
+            let mut heading = None;
+            for (_, line) in lines {
+                let heading = *heading.get_or_insert_with(|| heading_of(line, metric));
+                let number = heading.and_then(|name| number_at(line, name));
+                if let (Some(step), Some(number)) = (number_at(line, "step"), number) {
+                    printed.entry(step.to_bits()).or_insert(number);
+                }
+            }
+        }
+        let at_step = |record: &TrainingRecord| printed.get(&record.step?.to_bits()).copied();
+        records.kept.iter().map(|record| at_step(record).unwrap_or(f64::NAN)).collect()
     }
 
     fn tables(
