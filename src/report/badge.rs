@@ -177,9 +177,9 @@ fn message(report: &Report) -> String {
         verified.push_str(&format!(", {}", origin.word()));
     }
     if counts.with_own_numbers > 0 {
-        parts.push(format!("{} with numbers of the post", counts.with_own_numbers));
+        parts.push(format!("{} with own constants", counts.with_own_numbers));
     }
-    let not_run = if report.not_run { "not all was run: " } else { "" };
+    let not_run = if report.not_run { "incomplete run: " } else { "" };
     let recorded =
         if report.locked.as_ref().is_some_and(Vec::is_empty) { "as recorded: " } else { "" };
     format!("{not_run}{recorded}{}", parts.join(" · "))
@@ -198,7 +198,7 @@ fn reasons(report: &Report) -> Vec<(usize, &'static str)> {
         (bound[0], "unbound"),
         (bound[1], "without text"),
         (report.disputed(), "disputed"),
-        (report.questioned(), "with open lints"),
+        (report.questioned(), "with unanswered lints"),
         (report.drafted(), "not confirmed"),
         (report.posts_without_claims().count(), "without claims"),
     ]

@@ -105,14 +105,17 @@ fn closing(report: &Report) -> Annotation {
         Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
         Some(differences) => {
             let differing = differences.len();
-            format!("{differing} differ from the recorded ones",)
+            format!("{differing} not as recorded",)
         }
         None => wording::counts(&report.summary()),
     };
     let own = match report.summary().with_own_numbers {
         0 => String::new(),
         count => {
-            format!(". {} with numbers of the post itself", wording::many(count, "verified claim"))
+            format!(
+                ". {} with the post's own constants",
+                wording::many(count, "verified claim")
+            )
         }
     };
     let replay = super::replay_scope(report);

@@ -32,7 +32,7 @@ pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
     };
     let mut parts = Vec::new();
     if is_refused {
-        parts.push("a part of it cannot be used".to_owned());
+        parts.push("part of its file cannot be used".to_owned());
     }
     if !sure.is_empty() {
         parts.push(told(&sure, "contradicted"));

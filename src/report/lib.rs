@@ -49,13 +49,13 @@ pub static CODES: &[&[&Code]] = &[sarif::CODES, intoto::CODES];
 pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";
 
 /// What replay does not show: every report that used it ends with this.
-pub const REPLAY_SCOPE: &str = "What a replay does not show: evaluations, their text, values and bytes; the other \
-steps, and that a checkpoint comes from those before it; the order of the data beyond these steps, and how often it \
-repeats; that training text excludes validation text; that these are all the runs, and that arms were tuned equally.";
+pub const REPLAY_SCOPE: &str = "What a replay does not show: evaluations (their text, values and byte counts); the other \
+steps, or that a checkpoint comes from the steps before it; the data order outside these steps, or how often data \
+repeats; that the training text excludes the validation text; that these are all the runs; that all arms were tuned equally.";
 
 /// What it does not show that a run passes a challenge.
-pub const CHALLENGE_SCOPE: &str = "What a challenge does not show: the intervals that were not drawn, beyond the stated probability; \
-that training text excludes validation text; that these are all the runs, and that arms were tuned equally.";
+pub const CHALLENGE_SCOPE: &str = "What a challenge does not show: the step ranges that were not drawn, beyond the stated probability; \
+that the training text excludes the validation text; that these are all the runs; that all arms were tuned equally.";
 
 /// What it does not show that training was executed; none where it was not. A challenge executes drawn intervals of a run that has
 /// committed itself to all of them, which says more than that a slice follows from its checkpoint.
@@ -149,11 +149,9 @@ impl Format {
         match self {
             Self::Text => "for a terminal",
             Self::Json => "for programs",
-            Self::Jsonl => {
-                "one line for each post and bundle as it is judged, and a last one with the sums"
-            }
+            Self::Jsonl => "one line per post or bundle as it is judged, then one with the totals",
             Self::Junit => "for CI systems that show tests",
-            Self::Github => "annotations and a job summary in a workflow of GitHub",
+            Self::Github => "annotations and a job summary for GitHub Actions",
             Self::Markdown => "for a comment or an issue",
             Self::Intoto => {
                 "an in-toto statement about the judged files, which `repro bundle sign` signs"
@@ -161,7 +159,7 @@ impl Format {
             Self::Html => "one page for a browser",
             Self::Sarif => "SARIF 2.1.0, for code scanning and editors",
             Self::Badge => "one line as a picture (SVG)",
-            Self::Shields => "the same for the endpoint of shields.io",
+            Self::Shields => "the same for a shields.io endpoint",
         }
     }
 

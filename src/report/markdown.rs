@@ -40,13 +40,13 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let files = wording::many(count, "file");
         sheet.line(&format!(
-            "Passed over, as nothing shows a known kind: {files} that cannot be read, {}{more}.\n\n",
+            "Skipped {files} that cannot be read and show no known kind: {}{more}.\n\n",
             names.join(", ")
         ));
     }
     match &report.locked {
         Some(differences) => sheet.table(
-            "Verdicts that differ from the recorded ones",
+            "Verdicts not as recorded",
             &["claim", "recorded → found"],
             differences.iter().map(|difference| {
                 let name = format!("{}/{}", difference.post, difference.claim);
@@ -61,7 +61,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         &["claim"],
         report.below_minimum.iter().map(|claim| vec![code(claim)]),
     );
-    let mut text = sheet.finish("`repro verify --format json` has all");
+    let mut text = sheet.finish("`repro verify --format json` lists all of them");
     if let Some(words) = super::replay_scope(report) {
         text = text + &words + "\n\n";
     }
@@ -166,7 +166,7 @@ fn all_open(
         Verdict::Inconclusive.word().to_owned(),
         wording::ranked(post, Verdict::Inconclusive),
     ));
-    groups.push(("! verified, and questioned".to_owned(), questioned));
+    groups.push(("! verified, but questioned".to_owned(), questioned));
     for (heading, claims) in groups {
         sheet.table(
             &format!("{owner}{heading}"),
@@ -192,7 +192,7 @@ fn all_open(
     );
     let Some(referee) = &post.referee else { return };
     let asked = wording::asked(referee).map(|(name, item)| vec![name.to_owned(), escaped(item)]);
-    sheet.table(&format!("{owner}what a referee would ask"), &["is", "what"], asked);
+    sheet.table(&format!("{owner}a referee would ask"), &["is", "what"], asked);
 }
 
 /// The claims of one sentence: four cells that fit on a page of 900 pixels.

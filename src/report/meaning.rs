@@ -72,7 +72,7 @@ impl Reading {
             }
             Self::Rounded => {
                 "the value rounds to the number at its last printed digit: the default of measured values. Zeros before a \
-suffix are no digits"
+suffix are not significant digits"
             }
             Self::About => {
                 "the value lies within 5%, or within half a unit of the last digit if that is wider: \"about\", \"~\", \
@@ -91,10 +91,10 @@ suffix are no digits"
             Self::Ceil => "the value rounds up to the number",
             Self::Binary => {
                 "K, M and G are powers of 1,024: tried for context lengths, vocabularies, batches and bytes where the \
-decimal one fails"
+decimal reading fails"
             }
             Self::Nominal => {
-                "the size in the name of a model, \"the 755M model\": rounded, cut off, or without its trailing zeros"
+                "the size in a model's name, \"the 755M model\": rounded, truncated, or without trailing zeros"
             }
         }
     }

@@ -239,7 +239,7 @@ impl<'a> PostScreen<'a> {
             && block.tables.iter().all(|own| self.drawn.iter().any(|other| own.is_part_of(other)));
         if are_above {
             let quotes = self.quotes(&block.told, 2);
-            return self.page.paragraph(2, 2, PLAIN, &format!("{quotes}: values as above"));
+            return self.page.paragraph(2, 2, PLAIN, &format!("{quotes}: values above"));
         }
         let most = self.room.div_ceil(2) + 1;
         for told in block.told.iter().take(most) {
@@ -537,13 +537,13 @@ pub(super) fn closing(page: &mut Page, post: &PostReport, is_refused: bool) {
 fn counted(page: &mut Page, post: &PostReport) {
     let counts = VerdictCounts::of(&post.claims);
     let mut words = vec![wording::counts(&counts)];
-    words.extend(wording::excused(post).map(|left| format!("{left} set aside")));
+    words.extend(wording::excused(post).map(|left| format!("{left} excused")));
     let own = counts.with_own_numbers;
-    words.extend((own > 0).then(|| format!("{own} verified with constants of the post")));
+    words.extend((own > 0).then(|| format!("{own} verified with the post's own constants")));
     let away = post.texts.iter().filter(|text| !text.is_at_hand).count();
     if away > 0 {
         let texts = if away == 1 { "the text".to_owned() } else { format!("{away} texts") };
-        words.push(format!("quotes not looked up in {texts} (--text FILE)"));
+        words.push(format!("quotes not checked against {texts} (--text FILE)"));
     }
     if post.drafted > 0 {
         words.push(format!("{} not confirmed", wording::many(post.drafted, "draft")));

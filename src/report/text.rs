@@ -125,8 +125,7 @@ impl Text<'_> {
         let refuted = wording::ranked(post, Verdict::Refuted);
         let decisive = refuted.partition_point(|claim| claim.impact == Impact::Decision);
         let (decisions, digits) = refuted.split_at(decisive);
-        for (claims, weight) in
-            [(decisions, "and a decision changes"), (digits, "no decision changes")]
+        for (claims, weight) in [(decisions, "changes a decision"), (digits, "changes no decision")]
         {
             for (doubt, claims) in wording::by_doubt(claims) {
                 let heading = match doubt {
@@ -143,7 +142,7 @@ impl Text<'_> {
         let (questioned, verified): (Vec<_>, Vec<_>) = wording::ranked(post, Verdict::Verified)
             .into_iter()
             .partition(|claim| claim.is_questioned());
-        self.group(&remarks, "verified, and questioned", &questioned);
+        self.group(&remarks, "verified, but questioned", &questioned);
         self.group(&remarks, "verified", &verified);
         if let Some(challenge) = &post.challenge {
             self.page.blank();
@@ -157,7 +156,7 @@ impl Text<'_> {
             .excused
             .iter()
             .map(|one| format!("\"{}\": {}", prose(&one.words), prose(&one.reason)));
-        self.listed("left without a claim", excused);
+        self.listed("excused", excused);
         let definitions = post.definitions.iter();
         let written =
             definitions.map(|one| format!("{} = {}", visible(&one.name), visible(&one.meaning)));
@@ -279,7 +278,7 @@ impl Text<'_> {
                 self.addition("row:", &row);
             }
             if !claim.own_numbers.is_empty() {
-                self.addition("own numbers:", &visible(&claim.own_numbers.join(", ")));
+                self.addition("own constants:", &visible(&claim.own_numbers.join(", ")));
             }
             if !claim.around.is_empty() {
                 self.addition("in:", &format!("\"{}\"", prose(&claim.around)));
@@ -315,7 +314,7 @@ impl Text<'_> {
             return;
         }
         self.page.blank();
-        self.page.paragraph(0, 2, BOLD, "what a referee would ask");
+        self.page.paragraph(0, 2, BOLD, "a referee would ask");
         for (name, items) in lists {
             self.page.paragraph(2, 2, FAINT, name);
             for item in items {
@@ -356,7 +355,7 @@ impl Text<'_> {
                 ],
             );
             if let Some(builder) = &bundle.attested_by {
-                let text = format!("made by {}, as its key attests", visible(builder));
+                let text = format!("built by {}, attested by its key", visible(builder));
                 self.page.paragraph(INDENT + 2, INDENT + 4, FAINT, &text);
             }
         }
@@ -387,7 +386,7 @@ impl Text<'_> {
         let away = wording::not_at_hand(post);
         if !away.is_empty() {
             let words = format!(
-                "Quotes were not looked up, as these are not at hand (--text FILE): {away}."
+                "Quotes were not checked, as these texts are missing (--text FILE): {away}."
             );
             self.page.paragraph(0, 2, FAINT, &words);
         }

@@ -64,9 +64,8 @@ pub(super) fn as_recorded(summary: &VerdictCounts) -> String {
     }
 }
 
-/// "nothing could be judged: the run ended before", where it did.
-pub(super) const NOT_JUDGED: &str =
-    "nothing could be judged: the run ended before it looked at anything";
+/// The sentence for a run that ended before its first check.
+pub(super) const NOT_JUDGED: &str = "nothing was judged: the run ended before its first check";
 
 /// Names of files or posts in one line.
 pub(super) fn named<'n>(names: impl Iterator<Item = &'n str>) -> String {
@@ -84,14 +83,14 @@ pub(super) fn challenge(one: &ChallengeReport) -> String {
     let (seed, source) = (prose(&one.seed), prose(&one.source));
     let random = drawn.saturating_sub(*evaluated);
     let drawn = format!(
-        "{drawn} of {of} intervals were drawn: {evaluated} with an evaluation, as always, and {random} by \"{seed}\" ({source}). \
-         {led} of these were executed and lead to the committed state."
+        "{drawn} of {of} step ranges were drawn: {evaluated} with an evaluation (always drawn) and {random} from the seed \"{seed}\" ({source}). \
+         {led} of them were executed and reproduce the committed state."
     );
     match one.escape {
         None => drawn,
         Some(escape) => format!(
-            "{drawn} The best forgery of one interval would escape with a probability of {:.1}%, if nobody knew the seed before the \
-             run had committed itself.",
+            "{drawn} The best forgery of one step range would escape with a probability of {:.1}%, if nobody knew the seed before the \
+             run was sealed.",
             100.0 * escape
         ),
     }
@@ -100,8 +99,8 @@ pub(super) fn challenge(one: &ChallengeReport) -> String {
 /// How many verdicts, quotes, texts and pins are not as the lock file records them.
 pub(super) fn entries_differ(count: usize) -> String {
     match count {
-        1 => "1 entry of the lock differs".to_owned(),
-        _ => format!("{count} entries of the lock differ"),
+        1 => "1 lock entry differs".to_owned(),
+        _ => format!("{count} lock entries differ"),
     }
 }
 
@@ -132,7 +131,7 @@ pub(super) fn read_by(claim: &ClaimReport) -> Option<String> {
     let review = &claim.meaning.review;
     let mut words = match claim.meaning.read_by? {
         ReadBy::Drafted => "drafted".to_owned(),
-        ReadBy::Author if review.is_exempted => "by author, exempted from review".to_owned(),
+        ReadBy::Author if review.is_exempted => "by author, exempt from review".to_owned(),
         ReadBy::Author if claim.meaning.is_audit => "by transcriber, not reviewed".to_owned(),
         ReadBy::Author => "by author, not reviewed".to_owned(),
         ReadBy::Reviewed => format!("reviewed by {}", prose(&review.approved_by.join(", "))),
@@ -222,9 +221,9 @@ pub(super) fn disclosures(post: &PostReport) -> Vec<String> {
     let parts = [
         ("verified", rests_on),
         ("read", readers(&verified)),
-        ("numbers of the post itself", own_numbers(post).unwrap_or_default()),
-        ("left without a claim", excused(post).unwrap_or_default()),
-        ("quotes not looked up, as these texts are not at hand", not_at_hand(post)),
+        ("the post's own constants", own_numbers(post).unwrap_or_default()),
+        ("excused", excused(post).unwrap_or_default()),
+        ("quotes not checked, as these texts are missing", not_at_hand(post)),
     ];
     let parts = parts.into_iter().filter(|(_, words)| !words.is_empty());
     let signatures = signatures(post, |_| true).into_iter();
@@ -251,7 +250,7 @@ pub(super) fn unbound(text: &TextReport) -> Option<String> {
     let named = named.join(", ");
     let name = prose(&text.what);
     (!text.unbound.is_empty())
-        .then(|| format!("Bound to nothing: {numbers} of {name}: {named}{more}."))
+        .then(|| format!("Not covered by a claim: {numbers} of {name}: {named}{more}."))
 }
 
 /// What became of the signatures of a post's bundles, those alike together.
@@ -266,11 +265,11 @@ pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec
         let reason = prose(&signature.reason);
         let words = match (signature.verdict, signature.pinned_by) {
             (Verdict::Verified, Some(PinnedBy::Caller)) => {
-                format!("signed by {key}, given by the caller")
+                format!("signed by {key}, pinned by the caller")
             }
-            (Verdict::Verified, _) => format!("signed by {key}, author-pinned"),
+            (Verdict::Verified, _) => format!("signed by {key}, pinned by the author"),
             (Verdict::Unchecked | Verdict::Inconclusive, _) => {
-                format!("with a signature that names {key}, unchecked: {reason}")
+                format!("with an unchecked signature that names {key}: {reason}")
             }
             (Verdict::Refuted, _) => {
                 let code = signature.code.map_or(String::new(), |code| format!(" [{}]", code.id));
@@ -307,7 +306,7 @@ pub(super) fn derived(claim: &ClaimReport) -> String {
     let recomputed = visible(&claim.outcome.recomputed);
     let verb = match claim.outcome.method {
         _ if recomputed.is_empty() => return recomputed,
-        Some(Method::Compared) => "evidence says",
+        Some(Method::Compared) => "evidence has",
         Some(Method::Replayed | Method::ReplayedByTwo) => "replayed",
         Some(Method::Recomputed) | None => "recomputed",
     };

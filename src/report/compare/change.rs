@@ -47,13 +47,13 @@ impl ChangeKind {
     /// Its words in reports.
     pub fn words(self) -> &'static str {
         match self {
-            Self::NowRefuted => "refuted now",
+            Self::NowRefuted => "newly refuted",
             Self::Weaker => "weaker",
             Self::Gone => "gone",
             Self::NoLongerRefuted => "no longer refuted",
             Self::Stronger => "stronger",
             Self::New => "new",
-            Self::SameVerdict => "the same verdict on other grounds",
+            Self::SameVerdict => "same verdict, different grounds",
         }
     }
 
@@ -196,8 +196,8 @@ pub fn compare<'r>(
 ) -> Result<ReportComparison<'r>, Error> {
     if was.kind != now.kind {
         let place = Location::file(now.name.clone());
-        let expected = format!("a report of the command of `{}`", was.name);
-        return Err(OTHER_KIND.at(place, expected, "one of another"));
+        let expected = format!("a report of the same command as `{}`", was.name);
+        return Err(OTHER_KIND.at(place, expected, "a report of a different command"));
     }
     let none = &EMPTY;
     let names: BTreeSet<&String> = was.parts.keys().chain(now.parts.keys()).collect();

@@ -69,12 +69,12 @@ fn leaves_unlocked(lock: &str, id: &str, now: &JudgedReport, moved: &BTreeMap<&s
 impl LockChange<'_> {
     /// The change in one line.
     pub fn told(&self) -> String {
-        let mut told = format!("`{}` is {}", self.lock, self.how);
+        let mut told = format!("`{}` was {}", self.lock, self.how);
         if !self.with.is_empty() {
             told.push_str(&format!(" together with {}", self.with.join(", ")));
         }
         if self.leaves_unlocked {
-            told.push_str(": what it recorded is no longer locked");
+            told.push_str(": its entries are no longer locked");
         }
         told
     }

@@ -23,8 +23,7 @@ pub fn parse(name: &str, source: Source) -> Result<JudgedReport, Error> {
         Some("repro.report/2") => (ReportKind::Verify, posts(root)?),
         Some("repro.check/1") => (ReportKind::Check, documents(root)?),
         _ => {
-            let found =
-                schema.map_or("no such `schema`".to_owned(), |schema| format!("`{schema}`"));
+            let found = schema.map_or("no `schema`".to_owned(), |schema| format!("`{schema}`"));
             return Err(NOT_A_REPORT.at(
                 root.place(),
                 "`repro.report/2` or `repro.check/1`",
@@ -204,7 +203,7 @@ fn claim(node: Node, name: &str, shared: &Shared, is_below: bool) -> Result<Judg
     }
     let lints = items(node, "lints")?;
     let is_unquestioned = lints.iter().all(|lint| lint.get("answer").is_some());
-    let questioned = if is_unquestioned { "" } else { "and questioned" };
+    let questioned = if is_unquestioned { "" } else { "but questioned" };
     let words = [verdict.word(), &origin, &method, questioned];
     let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
     Ok(JudgedEntry {
@@ -320,7 +319,7 @@ fn broken(node: Node, parts: &mut BTreeMap<String, JudgedPart>) -> Result<(), Er
     let of = if of.is_empty() { "in the document".to_owned() } else { of };
     let value = match (text(node, "printed")?, text(node, "recomputed")?, text(node, "reason")?) {
         (_, _, reason) if !reason.is_empty() => reason,
-        (printed, recomputed, _) if printed.is_empty() => format!("comes to {recomputed}"),
+        (printed, recomputed, _) if printed.is_empty() => format!("recomputed {recomputed}"),
         (printed, recomputed, _) if recomputed.is_empty() => format!("printed {printed}"),
         (printed, recomputed, _) => format!("printed {printed}, recomputed {recomputed}"),
     };

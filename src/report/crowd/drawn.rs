@@ -52,7 +52,7 @@ pub(crate) fn closing(page: &mut Page, crowd: &Crowd) {
     page.paragraph(0, 2, style, &format!("{sign} {sentence}"));
     page.paragraph(2, 2, BOLD, &claims(&crowd.totals.claims));
     if crowd.fates.count(BundleFate::Verified) < crowd.len() {
-        let hint = format!("`--format{GLUE}jsonl` tells each bundle in a line of its own.");
+        let hint = format!("`--format{GLUE}jsonl` reports each bundle on its own line.");
         page.paragraph(2, 2, FAINT, &hint);
     }
 }
@@ -126,7 +126,7 @@ impl DrawnCrowd<'_> {
         self.page.blank();
         self.page.paragraph(0, 2, mark(Verdict::Inconclusive).1, "below the required minimum");
         let count = many(self.crowd.totals.below_minimum, "verified claim");
-        self.page.paragraph(2, INDENT, PLAIN, &format!("{count}, the first {}", visible(first)));
+        self.page.paragraph(2, INDENT, PLAIN, &format!("{count}; the first: {}", visible(first)));
     }
 
     /// How many bundles of each group came to what.
@@ -195,7 +195,7 @@ fn conclusion(crowd: &Crowd) -> (Verdict, String) {
         return (Verdict::Inconclusive, words);
     }
     let count = many(crowd.totals.claims.total(), "claim");
-    (Verdict::Verified, format!("Nothing is wrong: all {count} of {all} follow from the evidence."))
+    (Verdict::Verified, format!("Nothing is wrong: all {count} in {all} follow from the evidence."))
 }
 
 /// "9,461 verified · 505 refuted · 34 refused".

@@ -70,7 +70,7 @@ impl NameGroups {
         let folders = self.folders.told(IN_A_FOLDER).or_else(|| self.above.told(IN_A_FOLDER));
         let initial_weights = || self.initial_weights.told(OF_A_BEGINNING);
         let folders = folders.map(|groups| ("by folder", groups));
-        folders.or_else(|| Some(("by the beginning of the name", initial_weights()?)))
+        folders.or_else(|| Some(("by name prefix", initial_weights()?)))
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let named = |team: &'static str| (0..9).map(move |run| format!("runs/{team}-{run}"));
         let told = groups(named("a").chain(named("bad")));
         let (what, told) = told.told().unwrap();
-        assert_eq!(what, "by the beginning of the name");
+        assert_eq!(what, "by name prefix");
         assert_eq!(told.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["bad", "a"]);
         assert!(groups((0..5000).map(|run| format!("runs/{run:x}"))).told().is_none());
         assert!(groups((0..20).map(|run| format!("runs/{run:x}"))).told().is_none());

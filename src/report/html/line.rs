@@ -50,9 +50,13 @@ pub fn draw(page: &mut String, measured: &Measured) {
         )),
     }
     let [claimed, from, to, low, high] = [claimed, from, to, low, high].map(|end| digits(end, 10));
-    let given = if low == high { format!("dot: {low}") } else { format!("bar: {low} to {high}") };
+    let given = if low == high {
+        format!("dot: the evidence, {low}")
+    } else {
+        format!("bar: the evidence, {low} to {high}")
+    };
     page.push_str(&format!(
-        "</svg><figcaption>the text, upright line: {claimed}{unit}; agrees, band: {from} to {to}; the evidence, {given}</figcaption></figure>",
+        "</svg><figcaption>vertical line: the text, {claimed}{unit}; band: agreement, {from} to {to}; {given}</figcaption></figure>",
     ));
 }
 

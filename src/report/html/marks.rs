@@ -163,7 +163,7 @@ impl<'r> NumberMarks<'r> {
                 ));
             }
             (None, None) => page.push_str(&format!(
-                "<span class=\"n unbound\" title=\"no claim binds it\">{text}</span>"
+                "<span class=\"n unbound\" title=\"not covered by a claim\">{text}</span>"
             )),
         }
         if let Some(shown) = self.shown.get_mut(index) {

@@ -93,7 +93,7 @@ fn head(page: &mut String, report: &Report) {
             let name = escaped(&format!("{}/{}", one.post, one.claim)).into_owned();
             format!("<code>{name}</code>: {}", escaped(&wording::change(one)))
         });
-        list(page, "Verdicts that differ from the recorded ones", told);
+        list(page, "Verdicts not as recorded", told);
     }
     let below = report.below_minimum.iter();
     list(
@@ -191,7 +191,7 @@ fn summary(page: &mut String, report: &Report, post: &PostReport, index: usize) 
     }
     let command = command(report, post);
     page.push_str(&format!(
-        "<li><a href=\"#all-{index}\">all</a></li>\n</ul>\n<p class=\"repeat\">To repeat it: <code>{}</code></p>\n",
+        "<li><a href=\"#all-{index}\">all</a></li>\n</ul>\n<p class=\"repeat\">To reproduce this: <code>{}</code></p>\n",
         escaped(&command)
     ));
 }
@@ -305,12 +305,16 @@ fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
         });
     list(page, "Also", others);
     let unbound = post.texts.iter().flat_map(|text| &text.unbound);
-    list(page, "Numbers that nothing binds", unbound.map(|number| escaped(number).into_owned()));
+    list(
+        page,
+        "Numbers not covered by a claim",
+        unbound.map(|number| escaped(number).into_owned()),
+    );
     let excused = post
         .excused
         .iter()
         .map(|one| format!("<q>{}</q>: {}", escaped(&one.words), escaped(&one.reason)));
-    list(page, "Left without a claim", excused);
+    list(page, "Excused", excused);
     let bundles = post.bundles.iter().map(|bundle| {
         let origin = bundle.origin.word();
         format!(
@@ -324,5 +328,5 @@ fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
     list(page, "What this rests on", said.map(|words| escaped(&words).into_owned()));
     let asked = post.referee.iter().flat_map(wording::asked);
     let asked = asked.map(|(name, item)| format!("{name}: {}", escaped(item)));
-    list(page, "What a referee would ask", asked);
+    list(page, "A referee would ask", asked);
 }
