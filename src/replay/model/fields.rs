@@ -3,8 +3,8 @@
 use repro_core::source::{Code, Error, Node, codes};
 
 codes! {
-    UNSUPPORTED = "model::unsupported", "the trainer does not support what a model's config asks for", "change the named field";
-    IMPOSSIBLE = "model::impossible", "a model's config contradicts itself", "change one of the named fields";
+    UNSUPPORTED = "model::unsupported", "the trainer does not support a model's config", "change the field shown";
+    IMPOSSIBLE = "model::impossible", "a model's config contradicts itself", "change one of the fields shown";
 }
 
 /// The table that a config is read from.

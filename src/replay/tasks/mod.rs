@@ -21,10 +21,10 @@ pub use prompt::{Tokenize, questions};
 pub use results::{TaskScore, TaskScores};
 
 codes! {
-    NO_TASK_LIST = "task-list::no-list", "the file is not a list of evaluation tasks", "give `icl_tasks`, a list of tasks";
-    UNSUPPORTED = "task-list::unsupported", "a task cannot be evaluated as listed", "leave the task out, or use one of the known kinds";
+    NO_TASK_LIST = "task-list::no-list", "the file is not a list of evaluation tasks", "write `icl_tasks`, a list of tasks";
+    UNSUPPORTED = "task-list::unsupported", "a task cannot be evaluated as listed", "leave the task out, or use a known kind";
     REPEATED_LABEL = "task-list::repeated-label", "a task is listed twice", "keep one of the two";
-    NO_DATA = "task-list::no-data", "the items of a task are missing", "put the file where the list says, or leave the task out";
+    NO_DATA = "task-list::no-data", "the items of a task are missing", "put the file at the path in the list, or leave the task out";
     BAD_ITEM = "task-list::bad-item", "an item of a task is malformed", "correct the item";
     BAD_GOLD = "task-list::bad-gold", "the correct choice of an item is not among its choices", "count choices from 0";
     TOO_FEW_ITEMS = "task-list::too-few-items", "a task has too few items for its few-shot prompts", "lower `num_fewshot`, or add items";
