@@ -97,7 +97,7 @@ impl Cache {
         match rustix::fs::mkdir(&path, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => {
-                return Err(CANNOT_WRITE.at(place(), "a folder for the cache", error.to_string()));
+                return Err(CANNOT_WRITE.at(place(), "a cache folder", error.to_string()));
             }
         }
         let folder = Folder::open(&path, &shown)?;
@@ -134,7 +134,10 @@ impl Cache {
         let lasting = folder.keeps_times();
         if !lasting {
             let place = folder.own_place();
-            self.note(format!("`{}` is on a file system that is not cached", place.file));
+            self.note(format!(
+                "`{}` is on a file system that the cache does not support",
+                place.file
+            ));
         }
         Ok(Recalled {
             cache: self,
@@ -154,7 +157,8 @@ impl Cache {
         }
         let place = self.folder.place(name);
         let bytes = self.folder.file(name)?.read(DOCUMENT_CAP)?;
-        let damaged = || UNSAFE_CACHE.at(place.clone(), "what was written", "other bytes");
+        let damaged =
+            || UNSAFE_CACHE.at(place.clone(), "the bytes that were written", "different bytes");
         let (sum, text) = bytes.split_at_checked(SUM).ok_or_else(damaged)?;
         if format!("{}\n", Digest::of(text)).as_bytes() != sum {
             return Err(damaged());
@@ -215,7 +219,7 @@ fn outside_bundles(path: &Path) -> Result<(), Error> {
     })?;
     let inside = real.ancestors().any(|above| above.join(DECLARATION).exists());
     if inside || path.join(DECLARATION).exists() {
-        return Err(UNSAFE_CACHE.at(place(), "a folder outside of bundles", "a bundle"));
+        return Err(UNSAFE_CACHE.at(place(), "a folder outside bundles", "a bundle"));
     }
     Ok(())
 }

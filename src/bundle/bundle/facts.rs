@@ -81,7 +81,7 @@ pub fn parse(document: &Document) -> Result<Vec<Fact>, Error> {
         if let Some(quote) = &fact.at.quote
             && !prints(quote, &fact.value)
         {
-            let expected = format!("a value that stands in its quote, \"{quote}\"");
+            let expected = format!("a value that its quote contains, \"{quote}\"");
             let found = format!("\"{}\"", fact.value);
             return Err(TRANSCRIPTION_DIFFERS.at(node.required("value")?.place(), expected, found));
         }

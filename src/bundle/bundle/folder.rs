@@ -363,7 +363,7 @@ impl Walk<'_> {
         let length = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         let on_disk = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
         if length >= SPARSE_FROM && on_disk < length / SPARSE_SHARE {
-            let found = format!("{length} bytes of which {on_disk} are stored");
+            let found = format!("{length} bytes, {on_disk} of them stored");
             return Err(SPARSE.at(place(), "a file without large holes", found));
         }
         held.files.push((full, length));

@@ -99,7 +99,7 @@ impl LinesReader {
         if let LineKind::States(Some(root)) = self.kind
             && self.chain.last() != Some(root)
         {
-            let expected = format!("a last line with the chain {root}, the root of the receipt");
+            let expected = format!("a last line with the chain {root}, the receipt's root");
             let found = self.chain.last().map_or("none".to_owned(), |last| last.to_string());
             return Err(BROKEN_CHAIN.at(self.place_of_line(self.line.max(1)), expected, found));
         }

@@ -44,7 +44,7 @@ pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Error> {
     if !name.contains('/') && name::check(name, || Location::file(shown)).is_ok() {
         return Ok(());
     }
-    Err(BAD_BUNDLE_NAME.at(Location::file(shown), "one plain name", name::shown(name)))
+    Err(BAD_BUNDLE_NAME.at(Location::file(shown), "a name without folders", name::shown(name)))
 }
 
 /// How much of a bundle is read.
@@ -238,11 +238,7 @@ impl Reader {
             match pair {
                 Left((name, _)) => {
                     let place = self.folder.place(name);
-                    return Err(EXTRA_FILE.at(
-                        place,
-                        "a file that the manifest lists",
-                        "this file",
-                    ));
+                    return Err(EXTRA_FILE.at(place, "a file listed in the manifest", "this file"));
                 }
                 Both((_, &bytes), (name, digest)) if name.starts_with("data/") => {
                     files.push((name, File::listed(bytes, digest)));
@@ -260,7 +256,7 @@ impl Reader {
                 Ok(files.into_iter().collect())
             }
             Some(name) if name.starts_with("data/") => {
-                let expected = "a file that the manifest lists";
+                let expected = "a file listed in the manifest";
                 Err(MISSING_FILE.at(self.folder.place(&name), expected, "nothing"))
             }
             Some(name) => {

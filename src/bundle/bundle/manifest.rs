@@ -44,7 +44,7 @@ pub fn parse(source: &Source) -> Result<Manifest, Error> {
                 |(digest, name)| Some((Digest::parse_hex(digest)?, name.strip_prefix("  ")?)),
             );
         let Some((digest, name)) = entry else {
-            let expected = "64 lower-case hexadecimal digits, two spaces, a name, a line feed";
+            let expected = "64 lowercase hexadecimal digits, two spaces, a name, a line feed";
             let found: String = line.chars().take(100).collect();
             return Err(BAD_MANIFEST.at(place(), expected, format!("`{}`", found.escape_debug())));
         };
@@ -142,7 +142,11 @@ pub fn check_info(source: &Source, payload: Oxum) -> Result<(), Error> {
                 && !label.is_empty()
                 && !value.contains(char::is_control)
         }) else {
-            return Err(BAD_TAG_FILE.at(place(), "`Label: value` and a line feed", "another line"));
+            return Err(BAD_TAG_FILE.at(
+                place(),
+                "`Label: value` and a line feed",
+                "a different line",
+            ));
         };
         if label.eq_ignore_ascii_case("Payload-Oxum") {
             let expected = format!("{}.{}", payload.bytes, payload.files);

@@ -406,7 +406,7 @@ impl Bundle {
 
     fn known(&self, file: &str) -> Result<&File, Error> {
         self.files.get(file).ok_or_else(|| {
-            UNKNOWN_FILE.at(self.place(file), "a file of the bundle", "no such file")
+            UNKNOWN_FILE.at(self.place(file), "a file in the bundle", "no such file")
         })
     }
 

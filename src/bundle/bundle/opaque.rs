@@ -30,7 +30,7 @@ const STARTS: &[(&[u8], &str)] = &[
     (b"xar!", "a xar archive"),
     (b"hsqs", "a SquashFS archive"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file, which may hold code"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file, which may contain code"),
 ];
 
 /// The end record of a ZIP archive, without its comment.

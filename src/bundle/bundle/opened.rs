@@ -141,8 +141,8 @@ impl<'a> OpenFile<'a> {
         if read == self.stamp.length && Stamp::of(&stat) == self.stamp {
             return Ok(());
         }
-        let expected = format!("{} bytes that do not change", self.stamp.length);
-        Err(CHANGED_WHILE_READ.at(self.place(), expected, "a file that is being written"))
+        let expected = format!("{} bytes, unchanged while read", self.stamp.length);
+        Err(CHANGED_WHILE_READ.at(self.place(), expected, "a file that another program is writing"))
     }
 
     fn unreadable(&self, error: &io::Error) -> Error {

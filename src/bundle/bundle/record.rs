@@ -114,7 +114,7 @@ impl RecordValue for Digest {
         let text = node.text()?;
         Digest::parse_hex(text).ok_or_else(|| {
             let found: String = text.chars().take(80).collect();
-            BAD_DIGEST.at(node.place(), "64 lower-case hexadecimal digits", format!("`{found}`"))
+            BAD_DIGEST.at(node.place(), "64 lowercase hexadecimal digits", format!("`{found}`"))
         })
     }
     fn write(&self) -> Result<Option<Json>, NotCanonical> {

@@ -100,7 +100,7 @@ fn document(folder: &Folder, name: &str) -> Result<Document, Error> {
 fn typed_receipt(folder: &Folder, listing: &Listing) -> Result<Receipt, Error> {
     if !listing.contains_key(RECEIPT) {
         let found = format!("{} other files", listing.len());
-        return Err(NO_RECEIPT.at(folder.place(RECEIPT), "a receipt as it is typed", found));
+        return Err(NO_RECEIPT.at(folder.place(RECEIPT), "a receipt", found));
     }
     let document = document(folder, RECEIPT)?;
     let root = document.root();

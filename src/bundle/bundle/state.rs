@@ -73,7 +73,7 @@ impl BundleWriter<'_> {
         let path = self.path(name);
         let read = fs::metadata(&path).and_then(|data| {
             if data.len() > WEIGHTS_CAP {
-                return Err(std::io::Error::other("more bytes than weights may have"));
+                return Err(std::io::Error::other("more bytes than the limit for weights"));
             }
             read_plain(&path)
         });
@@ -81,7 +81,7 @@ impl BundleWriter<'_> {
             let place = repro_core::source::Location::file(path.display().to_string());
             repro_core::source::UNREADABLE.at(
                 place,
-                "the weights that the state names",
+                "the weights that the state refers to",
                 error.to_string(),
             )
         })

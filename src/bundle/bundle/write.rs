@@ -58,7 +58,7 @@ impl<'a> BundleWriter<'a> {
         let writer = Self::of(disk, path);
         if fs::symlink_metadata(writer.path(manifest::DECLARATION)).is_ok() {
             let place = writer.place(manifest::DECLARATION);
-            return Err(FINISHED.at(place, "an unfinished bundle", "a finished one"));
+            return Err(FINISHED.at(place, "an unfinished bundle", "a finished bundle"));
         }
         let data = writer.path("data");
         // An attempt before may have been stopped between the making of a folder and its syncing.
@@ -276,7 +276,7 @@ impl<'a> BundleWriter<'a> {
     }
 
     pub(super) fn failed(&self, name: &str, error: &io::Error) -> Error {
-        CANNOT_WRITE.at(self.place(name), "a file that can be written", error.to_string())
+        CANNOT_WRITE.at(self.place(name), "a writable file", error.to_string())
     }
 
     pub(super) fn unwritable(&self, name: &str, error: &NotCanonical) -> Error {

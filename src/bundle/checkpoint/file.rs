@@ -65,5 +65,5 @@ pub const LFS_POINTER: &[u8; 8] = b"version ";
 
 /// A refusal for what Git LFS left in the place of a file.
 pub fn lfs_pointer(name: &str) -> Error {
-    NOT_FETCHED.at(Location::file(name), "the file itself", "the pointer of Git LFS to it")
+    NOT_FETCHED.at(Location::file(name), "the file itself", "its Git LFS pointer")
 }

@@ -88,7 +88,7 @@ impl Role {
             Role::Parameter => "counted",
             Role::Buffer => "not parameters (buffers)",
             Role::Scale => "not parameters (scales of quantized tensors)",
-            Role::Packed => "packed, so the parameters in them cannot be seen and are not counted",
+            Role::Packed => "packed, so their parameters are hidden and not counted",
             Role::Optimizer => "not parameters (optimizer state)",
         }
     }

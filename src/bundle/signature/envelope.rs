@@ -66,7 +66,7 @@ impl Envelope {
         let mut each = signatures.items()?;
         let (Some(signature), None) = (each.next(), each.next()) else {
             let found = format!("{}", signatures.items()?.len());
-            return Err(NOT_ONE.at(signatures.place(), "one signature", found));
+            return Err(NOT_ONE.at(signatures.place(), "exactly one signature", found));
         };
         signature.only(&["sig", "keyid"])?;
         signature.get("keyid").map(Node::text).transpose()?;

@@ -92,18 +92,19 @@ impl<'a> Signature<'a> {
             format!("a signature by {}", ids.join(" or "))
         };
         let Material::Key { hint } = &self.envelope.material else {
-            return Err(OTHER_MATERIAL.at(place(), expected(), "one by a certificate"));
+            return Err(OTHER_MATERIAL.at(place(), expected(), "a signature with a certificate"));
         };
         let named: Vec<_> =
             keys.iter().filter(|key| hint.is_none_or(|hint| hint == key.id())).collect();
         if named.is_empty() {
-            let found = hint.map_or_else(String::new, |hint| format!("one by {}", hint.prefixed()));
+            let found =
+                hint.map_or_else(String::new, |hint| format!("a signature by {}", hint.prefixed()));
             return Err(OTHER_KEY.at(place(), expected(), found));
         }
         let message = pre_authentication_encoding(&self.envelope.payload);
         let signed = |key: &&&PublicKey| key.verifies(&message, &self.envelope.signature);
         named.iter().find(signed).copied().ok_or_else(|| {
-            FORGED.at(place(), expected(), "a signature that does not verify with it")
+            FORGED.at(place(), expected(), "a signature that the key does not verify")
         })
     }
 }

@@ -31,7 +31,7 @@ pub fn fetch_head(store: &Store, name: &str, into: &Path) -> Result<PathBuf, Err
     let model = Model { store, into };
     let Some(path) = model.copy(name)? else {
         let place = Location::file(model.shown(name));
-        return Err(UNREADABLE.at(place, "a file of a model", "nothing"));
+        return Err(UNREADABLE.at(place, "a model file", "nothing"));
     };
     if !name.ends_with(".json") || name.ends_with(".index.json") {
         model.copy(CONFIG)?;
@@ -98,10 +98,10 @@ impl Model<'_> {
         };
         let Some(ObjectPart { bytes, length }) = part else { return Ok(None) };
         write(&path, &bytes, length).map_err(|error| {
-            let expected = "room for headers in the temporary folder";
+            let expected = "space for headers in the temporary folder";
             let place = Location::file(self.shown(name));
             let error = NOT_WRITTEN.at(place, expected, error.to_string());
-            error.help("set `TMPDIR` to a folder with more room")
+            error.help("set `TMPDIR` to a folder with more space")
         })?;
         Ok(Some(path))
     }
@@ -151,7 +151,11 @@ impl Model<'_> {
             Some(part) => Ok(part.bytes),
             None => {
                 let place = Location::file(self.shown(name));
-                Err(UNREADABLE.at(place, "an object that stays as it is", "one that changed"))
+                Err(UNREADABLE.at(
+                    place,
+                    "an unchanged object",
+                    "an object that changed while it was read",
+                ))
             }
         }
     }

@@ -155,8 +155,7 @@ impl LocalStore {
         objects: &mut Vec<(String, u64)>,
         folders: &mut Vec<String>,
     ) -> Result<(), Error> {
-        let failed =
-            |error| self.failed(&UNREADABLE, folder, "a folder that can be listed", &error);
+        let failed = |error| self.failed(&UNREADABLE, folder, "a readable folder", &error);
         let entries = match fs::read_dir(self.path(folder)) {
             Err(error) if is_absent(&error) => return Ok(()),
             entries => entries.map_err(failed)?,
@@ -185,7 +184,7 @@ impl LocalStore {
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
             let found = format!("`{}`", name.display());
-            return Err(NOT_AN_OBJECT.at(self.place(folder), "names that are text", found));
+            return Err(NOT_AN_OBJECT.at(self.place(folder), "names in UTF-8", found));
         };
         let is_own = !name.starts_with('.');
         let below = if folder.is_empty() { String::new() } else { format!("{folder}/") };
@@ -226,11 +225,11 @@ impl LocalStore {
     }
 
     fn unreadable(&self, name: &str, error: &io::Error) -> Error {
-        self.failed(&UNREADABLE, name, "an object that can be read", error)
+        self.failed(&UNREADABLE, name, "a readable object", error)
     }
 
     fn not_written(&self, name: &str, error: &io::Error) -> Error {
-        self.failed(&NOT_WRITTEN, name, "an object that is written as a whole", error)
+        self.failed(&NOT_WRITTEN, name, "an object written completely", error)
     }
 
     fn failed(&self, code: &'static Code, name: &str, expected: &str, error: &io::Error) -> Error {

@@ -71,6 +71,6 @@ pub fn is_url(named: &Path) -> bool {
 fn temporary() -> Result<TempDir, Error> {
     tempfile::Builder::new().prefix("repro-").tempdir().map_err(|error| {
         let place = Location::file("temporary folder");
-        NOT_WRITTEN.at(place, "a folder of its own", error.to_string())
+        NOT_WRITTEN.at(place, "a new temporary folder", error.to_string())
     })
 }
