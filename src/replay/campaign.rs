@@ -141,8 +141,8 @@ impl Campaign<'_> {
         };
         if pool.broadcast(|_| keeps_denormals()).contains(&false) {
             return refuse(
-                "threads that keep denormal numbers",
-                "one that flushes them".to_owned(),
+                "threads that keep subnormal numbers",
+                "a thread that flushes them to zero".to_owned(),
             );
         }
         pool.install(work)

@@ -59,8 +59,8 @@ impl Precision {
     pub fn words(self) -> Option<&'static str> {
         match self {
             Self::Full => None,
-            Self::Autocast => Some("bfloat16 at products and attention"),
-            Self::Bfloat16 => Some("bfloat16 at every operation"),
+            Self::Autocast => Some("bfloat16 in products and attention"),
+            Self::Bfloat16 => Some("bfloat16 in every operation"),
             Self::Tf32 => Some("TensorFloat-32 in the factors of products"),
         }
     }
@@ -239,8 +239,8 @@ fn saved(config: Node<'_>, field: &str, fits: impl Fn(u64) -> bool) -> Result<Ve
         let step = node.integer()?;
         if !fits(step) || steps.last().is_some_and(|last| *last >= step) {
             let expected = match field {
-                "checkpoints" => "steps of the run, rising",
-                _ => "some of the checkpoints, rising",
+                "checkpoints" => "steps of the run, in ascending order",
+                _ => "some of the checkpoints, in ascending order",
             };
             return Err(BAD_RECIPE.at(node.place(), expected, step.to_string()));
         }
@@ -260,7 +260,8 @@ fn slices(config: Node<'_>, steps: u64, checkpoints: &[u64]) -> Result<Vec<Stret
         let ends = length > 0 && from_step.checked_add(length).is_some_and(|end| end <= steps);
         let new = slices.iter().all(|slice| slice.from_step != from_step);
         if !starts || !ends || !new {
-            let expected = "steps of the run from its seed or a checkpoint, once per start";
+            let expected =
+                "steps of the run that start at its seed or a checkpoint, once per start";
             let found = format!("{length} steps from step {from_step}");
             return Err(BAD_RECIPE.at(node.place(), expected, found));
         }

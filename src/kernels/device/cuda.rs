@@ -118,15 +118,15 @@ fn api() -> Result<&'static Api, DeviceError> {
         let api = unsafe { Container::<Api>::load(LIBRARY) }.map_err(|error| {
             missing(match error {
                 dlopen2::Error::OpeningLibraryError(_) => format!(
-                    "its driver library `{LIBRARY}` is missing: it comes with NVIDIA's driver"
+                    "its driver library `{LIBRARY}` is missing; NVIDIA's driver includes it"
                 ),
-                error => format!("`{LIBRARY}` is no driver that is new enough: {error}"),
+                error => format!("the driver in `{LIBRARY}` is too old: {error}"),
             })
         })?;
         // SAFETY: it comes before all other calls.
         match unsafe { api.init(0) } {
             0 => Ok(api),
-            code => Err(missing(format!("its driver answers {}", api.named(code)))),
+            code => Err(missing(format!("its driver returns {}", api.named(code)))),
         }
     });
     loaded.as_deref().map_err(Clone::clone)
@@ -184,10 +184,10 @@ impl Api {
         let [least_major, least_minor] = least;
         if version < DRIVER {
             let (least, own) = (version_text(DRIVER), version_text(version));
-            Some(format!("driver of {least} or later: its driver is one of {own}"))
+            Some(format!("driver {least} or later: its driver is {own}"))
         } else if [major, minor] < least {
-            let least = format!("compute capability of {least_major}.{least_minor} or more");
-            Some(format!("{least}: its own is {major}.{minor}"))
+            let least = format!("compute capability {least_major}.{least_minor} or higher");
+            Some(format!("{least}: it has {major}.{minor}"))
         } else {
             None
         }
@@ -213,7 +213,7 @@ pub fn devices() -> Result<Vec<i32>, DeviceError> {
         let mut device = 0;
         // SAFETY: the answer is a number.
         let code = unsafe { api.device(&raw mut device, number) };
-        api.answered(code, &format!("name device {number}")).map(|()| device)
+        api.answered(code, &format!("read the name of device {number}")).map(|()| device)
     };
     let all = (0..count).map(device).collect::<Result<Vec<_>, _>>()?;
     if all.is_empty() { Err(missing("its driver has no device".to_owned())) } else { Ok(all) }
@@ -235,7 +235,7 @@ pub fn described(device: i32) -> Result<Listed, DeviceError> {
 /// Groups as the driver takes them.
 fn grid(kernel: &str, groups: [usize; 3]) -> Result<[u32; 3], DeviceError> {
     if std::iter::zip(groups, MOST_GROUPS).any(|(own, most)| own > most) {
-        let what = format!("`{kernel}` has {groups:?} groups, and CUDA takes {MOST_GROUPS:?}");
+        let what = format!("`{kernel}` has {groups:?} groups, more than CUDA's {MOST_GROUPS:?}");
         return Err(DeviceError::Failed { what });
     }
     Ok(groups.map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
@@ -271,7 +271,7 @@ impl Cuda {
         let (mut context, module) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the answer is a handle, which `Drop` gives back.
         let code = unsafe { api.retain_context(&raw mut context, device) };
-        api.answered(code, "make a context")?;
+        api.answered(code, "create a context")?;
         let mut opened = Self { api, device, context, module, kernels: HashMap::new() };
         opened.compile(image)?;
         Ok(opened)
@@ -307,12 +307,12 @@ impl Cuda {
     /// Has the calls of this thread mean this device.
     fn enter(&self) -> Result<(), DeviceError> {
         // SAFETY: the context is kept until `Drop`.
-        self.api.answered(unsafe { self.api.set_context(self.context) }, "take its context")
+        self.api.answered(unsafe { self.api.set_context(self.context) }, "activate its context")
     }
 
     /// The answer of a call that comes after work under way: what it tells may be of that work.
     fn found(&self, code: i32, what: &str) -> Result<(), DeviceError> {
-        self.api.answered(code, &format!("{what}, or do what came before"))
+        self.api.answered(code, &format!("{what}, or an earlier operation"))
     }
 }
 
@@ -338,7 +338,7 @@ impl Driver for Cuda {
         let mut handle = 0;
         // SAFETY: the answer is an address of the device.
         let code = unsafe { self.api.allocate(&raw mut handle, bytes) };
-        self.found(code, &format!("give {bytes} bytes of memory"))?;
+        self.found(code, &format!("allocate {bytes} bytes of memory"))?;
         Ok(Memory { handle, bytes })
     }
 

@@ -56,9 +56,9 @@ pub fn open(id: &str) -> Result<Device, DeviceError> {
     let unknown = |known: String| DeviceError::Unknown { id: id.to_owned(), known };
     let Some((runtime, number)) = parse(id) else {
         let prefixes = Runtime::ALL.map(|runtime| format!("`{}:0`", runtime.prefix()));
-        return Err(unknown(format!("are the ids `cpu` and {}", prefixes.join(", "))));
+        return Err(unknown(format!("the ids are `cpu` and {}", prefixes.join(", "))));
     };
-    let numbered = |devices: usize, of: &str| unknown(format!("are {devices} of {of}"));
+    let numbered = |devices: usize, of: &str| unknown(format!("{of} has {devices}"));
     let (name, products, driver): (_, _, Box<dyn Driver>) = match runtime {
         Runtime::OpenCl => {
             let all = opencl::devices()?;

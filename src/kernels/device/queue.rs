@@ -149,9 +149,9 @@ fn check(kernel: &str, arguments: &[KernelArgument]) -> Result<(), DeviceError> 
     let first = first.or((parameters.len() != arguments.len()).then_some(arguments.len()));
     match first {
         None => Ok(()),
-        Some(at) => {
-            Err(DeviceError::Failed { what: format!("`{kernel}` takes another argument {at}") })
-        }
+        Some(at) => Err(DeviceError::Failed {
+            what: format!("`{kernel}` expects a different argument {at}"),
+        }),
     }
 }
 

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The runtime is not on this machine.
-    #[error("{runtime} is not on this machine: {why}")]
+    #[error("{runtime} is not available on this machine: {why}")]
     NoRuntime {
         /// OpenCL or CUDA.
         runtime: &'static str,
@@ -12,7 +12,7 @@ pub enum DeviceError {
         why: String,
     },
     /// No device of this number.
-    #[error("there is no device `{id}`; there {known}")]
+    #[error("no device `{id}`; {known}")]
     Unknown {
         /// As it was asked for.
         id: String,

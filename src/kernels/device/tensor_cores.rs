@@ -120,12 +120,12 @@ fn find(id: &str) -> Result<i32, DeviceError> {
             return Err(DeviceError::Lacks { device: id.to_owned(), what });
         }
         None => {
-            let known = "are ids such as `cuda:0`".to_owned();
+            let known = "ids look like `cuda:0`".to_owned();
             return Err(DeviceError::Unknown { id: id.to_owned(), known });
         }
     };
     let all = cuda::devices()?;
-    let known = format!("are {} of CUDA", all.len());
+    let known = format!("CUDA has {}", all.len());
     all.get(number).copied().ok_or(DeviceError::Unknown { id: id.to_owned(), known })
 }
 

@@ -112,10 +112,10 @@ impl EnginesReport {
         let place = self.parting.as_ref().map_or(String::new(), |parting| {
             let EnginesParting { divergence, operation } = parting;
             let (step, what) = (divergence.step, divergence.shown());
-            format!("; they part in step {step}, {what}: {operation}")
+            format!("; they diverge in step {step}, {what}: {operation}")
         });
         let (own, candle) = (self.own.shown(), candle.shown());
-        format!("the trainer's engine says {own}, candle says {candle}{place}")
+        format!("the trainer's engine reports {own}, candle reports {candle}{place}")
     }
 
     /// The difference between the engines that takes the largest share of its tolerance.
@@ -179,7 +179,7 @@ mod tests {
             assert_eq!(report.confirm(), confirm, "{report:?}");
         }
         let reason = report(Refuted, Some(Verified), true).together().reason;
-        let said = "the trainer's engine says refuted (replay::diverged), candle says verified; they part in step 7, loss: head";
+        let said = "the trainer's engine reports refuted (replay::diverged), candle reports verified; they diverge in step 7, loss: head";
         assert_eq!(reason, said);
     }
 

@@ -56,11 +56,11 @@ impl ChosenBy {
     fn told(self) -> String {
         match self {
             Self::Author => "chosen by the author".to_owned(),
-            Self::Caller => "named by the caller".to_owned(),
+            Self::Caller => "chosen by the caller".to_owned(),
             Self::Verifier => "chosen by the verifier".to_owned(),
             Self::AmongSlices(1) => "the author's only slice".to_owned(),
             Self::AmongSlices(count) => {
-                format!("drawn by the verifier among the author's {count} slices")
+                format!("drawn by the verifier from the author's {count} slices")
             }
         }
     }
@@ -351,14 +351,14 @@ impl Replay {
         unseen.extend(within.iter().map(stays));
         if !unplanted.is_empty() {
             let names: Vec<_> = unplanted.iter().map(|fault| fault.fault.to_string()).collect();
-            unseen.push(format!("faults that these steps have no place for: {}", names.join(", ")));
+            unseen.push(format!("faults that do not apply to these steps: {}", names.join(", ")));
         }
         unseen
     }
 
     fn not_executed(&self) -> Vec<String> {
-        let runs = "runs that were made and left out, and how each was tuned".to_owned();
-        let overlap = "whether the training text has parts of the validation text".to_owned();
+        let runs = "runs that were made and not published, and how each was tuned".to_owned();
+        let overlap = "whether the training text contains parts of the validation text".to_owned();
         let (from, to) = match self.extent {
             Extent::Steps { from, to } | Extent::States { from, to } => (from, to),
             Extent::Whole => {
@@ -369,31 +369,31 @@ impl Replay {
         let steps: Vec<_> =
             self.evaluations.iter().filter(made).map(|one| one.step.to_string()).collect();
         let evaluations = match steps.as_slice() {
-            [] => "evaluations: on which text, with which values, over how many bytes".to_owned(),
+            [] => "evaluations: their text, their values, and their byte counts".to_owned(),
             steps if self.evaluations.iter().all(|one| one.bytes.is_some()) => {
-                format!("evaluations but those at step {}", steps.join(", "))
+                format!("evaluations other than those at step {}", steps.join(", "))
             }
             steps => format!(
-                "evaluations but the losses at step {}, and over how many bytes",
+                "evaluations other than the losses at step {}, and their byte counts",
                 steps.join(", ")
             ),
         };
         let data = match &self.batches {
-            Batches::Drawn => "the order of the data in all other steps, and how often it repeats",
+            Batches::Drawn => "the data order in all other steps, and how often data repeats",
             Batches::OnTrust(_) => {
-                "the data: where these batches come from, their order in all other steps, and how often they repeat"
+                "the data: the source of these batches, the order in all other steps, and how often data repeats"
             }
         };
         let after = self.of_steps.saturating_sub(to);
         let steps = match from {
             0 if self.comparison == ReplayComparison::Calibrated => {
                 format!(
-                    "whether the stated seed gives the first weights, and the {after} steps after these"
+                    "whether the stated seed gives the initial weights, and the {after} later steps"
                 )
             }
-            0 => format!("the {after} steps after these"),
+            0 => format!("the {after} later steps"),
             _ => format!(
-                "the {from} steps before these, whether the checkpoint comes from them, and the {after} steps after"
+                "the {from} earlier steps, whether the checkpoint comes from them, and the {after} later steps"
             ),
         };
         vec![evaluations, data.to_owned(), overlap, steps, runs]

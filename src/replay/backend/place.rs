@@ -39,7 +39,7 @@ impl Place {
 
 /// What a device did not do.
 pub fn device_failed(what: String) -> Error {
-    DEVICE_FAILED.at(Location::file("--device"), "a device that does what is asked", what)
+    DEVICE_FAILED.at(Location::file("--device"), "a device that completes every operation", what)
 }
 
 /// Does work with the backend of a place, in float32: the same work is compiled for each backend.

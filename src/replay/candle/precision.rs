@@ -80,7 +80,7 @@ impl ComputePrecision {
         if self == Self::Tf32 && device.is_metal() {
             return Err(EngineError::unsupported(
                 "tf32",
-                "false on Metal, which has no such products",
+                "false on Metal, which does not support such products",
                 "true",
             ));
         }

@@ -183,7 +183,7 @@ fn of_file(
     if let Some(pinned) = pinned
         && !folder.holds(&path, name, pinned.text()?)?
     {
-        return other(pinned, format!("another digest of `{name}`"));
+        return other(pinned, format!("a different digest of `{name}`"));
     }
     let bytes = documents::read(&path, name, documents::TEXT_CAP)?;
     let digest = Digest::of(&bytes);

@@ -35,8 +35,8 @@ impl DataFolder {
     pub fn file(&self, node: Node<'_>) -> Result<PathBuf, Error> {
         let name = node.text()?;
         let Some(folder) = &self.path else {
-            let found = format!("`{}`, and no folder", shown(name));
-            return Err(NO_FOLDER.at(node.place(), "a folder that holds the file", found));
+            let found = format!("`{}` without a folder", shown(name));
+            return Err(NO_FOLDER.at(node.place(), "a folder that contains the file", found));
         };
         let path = Path::new(name);
         if self.is_own {

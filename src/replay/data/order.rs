@@ -57,7 +57,7 @@ impl Order {
         let Some(order) = Self::new(tokens, length, batch, seed) else {
             return Err(CONTEXT_TOO_LONG.at(
                 config.required("seq_len")?.place(),
-                "a window and the token after it in the training text, and a batch of at least one",
+                "a training text longer than one window, and a batch size of at least 1",
                 format!("{tokens} tokens, windows of {length}, batches of {batch}"),
             ));
         };

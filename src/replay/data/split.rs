@@ -83,7 +83,7 @@ impl Split {
         if split.train.is_empty() || split.validation.is_empty() {
             return Err(TOO_LITTLE_TEXT.at(
                 data.place(),
-                format!("{validation} bytes for validation, {development} for development, and more for training"),
+                format!("{validation} bytes for validation, {development} for development, and the rest for training"),
                 format!("{count} documents of {total} bytes"),
             ));
         }

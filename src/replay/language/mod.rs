@@ -36,7 +36,7 @@ pub struct Language {
 
 /// A text that the language does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("no text of the language continues like this at byte {at}")]
+#[error("no text of the language continues this way at byte {at}")]
 pub struct NotOfTheLanguage {
     /// The byte up to which a text of the language may begin like this.
     pub at: usize,

@@ -135,7 +135,7 @@ impl Config {
         if head_dim == 0 || self.angles.is_some() && !head_dim.is_multiple_of(2) {
             let given = fields.0.get("head_dim").is_some();
             let at = if given { "head_dim" } else { "hidden_size" };
-            let expected = "an even width of each head, whose halves are rotated";
+            let expected = "an even head width, because halves are rotated";
             return Err(fields.refuse(&IMPOSSIBLE, at, expected));
         }
         Ok(())

@@ -414,7 +414,7 @@ fn mixture(fields: Fields<'_>, experts: Experts) -> Result<MixtureConfig, Error>
             coefficient => Balancing::Joint(coefficient),
         },
         false if is_balanced => {
-            let expected = "beside `router_aux_loss_coef`";
+            let expected = "together with `router_aux_loss_coef`";
             return Err(fields.refuse(&UNSUPPORTED, "output_router_logits", expected));
         }
         false => Balancing::None,

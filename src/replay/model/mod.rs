@@ -198,7 +198,7 @@ impl<T: Kernels> Forward<T> {
 pub enum Failure {
     /// No pass whose gradients could be taken.
     #[error(
-        "gradients are those of a forward pass, and there is none since the model last changed or scored"
+        "gradients need a forward pass, and none was run since the model last changed or scored"
     )]
     NoForward,
     /// A name that is not of this model.
@@ -218,7 +218,7 @@ pub enum Failure {
         found: usize,
     },
     /// A tensor that training would leave as it is.
-    #[error("no gradient reaches `{name}`: training would leave it as it is")]
+    #[error("no gradient reaches `{name}`: training would not change it")]
     NoGradient {
         /// The name of the tensor.
         name: String,
@@ -232,7 +232,9 @@ pub enum Failure {
         vocabulary: usize,
     },
     /// Tokens that are no sequences of this model.
-    #[error("{inputs} inputs and {targets} targets are not {rows} sequences of 1 to {most} tokens")]
+    #[error(
+        "{inputs} inputs and {targets} targets do not form {rows} sequences of 1 to {most} tokens"
+    )]
     Sequences {
         /// As many inputs.
         inputs: usize,
@@ -244,7 +246,9 @@ pub enum Failure {
         most: usize,
     },
     /// Tokens whose places are not those of a model.
-    #[error("{tokens} tokens need as many documents and positions, these below {most}, or none")]
+    #[error(
+        "{tokens} tokens need {tokens} documents and positions, the positions below {most}, or none"
+    )]
     Places {
         /// As many tokens.
         tokens: usize,

@@ -14,7 +14,7 @@ pub struct SecondRun {
 
 /// What became of a slice that a second engine was given.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "candle"), allow(dead_code, reason = "there is no second engine there"))]
+#[cfg_attr(not(feature = "candle"), allow(dead_code, reason = "this build has no second engine"))]
 pub enum SecondOutcome {
     /// It was executed.
     Made(SecondRun),

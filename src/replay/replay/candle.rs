@@ -28,7 +28,7 @@ pub fn execute(course: &Course, machine: &Machine) -> Result<SecondOutcome, Erro
     match run {
         Ok((task, run)) => Ok(SecondOutcome::Made(told(&layout.names, &task, run))),
         Err(error @ EngineError::Unsupported { .. }) => {
-            Ok(SecondOutcome::Unknown(format!("the second engine does not know {error}")))
+            Ok(SecondOutcome::Unknown(format!("the second engine does not support {error}")))
         }
         Err(error) => Err(failed(&error)),
     }
@@ -64,8 +64,8 @@ fn device(machine: &Machine) -> Result<ComputeDevice, Error> {
             |files: &[&str]| !files.iter().any(|file| repro_kernels::device::has_library(file));
         if let Some((library, files)) = CUDA_LIBRARIES.iter().find(|(_, files)| is_missing(files)) {
             let why = format!(
-                "`{name}`: candle needs {library}, and none of {} can be loaded. CUDA's toolkit has it; \
-                 `LD_LIBRARY_PATH` names its folder",
+                "`{name}`: candle needs {library}, and none of {} can be loaded. It is part of the CUDA toolkit; \
+                 add its folder to `LD_LIBRARY_PATH`",
                 files.join(", ")
             );
             return Err(device_failed(why));

@@ -48,8 +48,9 @@ impl PassedSlices {
             }
             let Some(kept) = slice.at(update).and_then(|at| slice.rows.get(at)) else { continue };
             if self.rows.of(update, walker.done as usize) != *kept {
-                let told = ("another batch".to_owned(), "that of data and seed".to_owned());
-                let hint = "the slice holds tokens that the run did not read";
+                let told =
+                    ("a different batch".to_owned(), "the batch from data and seed".to_owned());
+                let hint = "the slice contains tokens that the run did not read";
                 found = Some(Divergence::of(update + 1, "batch of a slice", told, hint));
             }
         }
@@ -89,7 +90,7 @@ impl PassedSlices {
                 (None, Some(logged)) => (logged.to_string(), moved.to_string()),
                 (None, None) => continue,
             };
-            let hint = "the table beside the slice was not written by its steps";
+            let hint = "the table next to the slice was not written by its steps";
             let parted = Divergence::of(step, "table of a slice", told, hint);
             return Ok(Some(Divergence { tensor: Some(after.name.clone()), ..parted }));
         }

@@ -42,7 +42,7 @@ impl Session<'_> {
             }
         };
         if progress.begins(ReplayPhase::Calibrating).is_break() {
-            return Ok(stopped(replay, "stopped before its calibration".to_owned()));
+            return Ok(stopped(replay, "stopped before calibration".to_owned()));
         }
         let calibration = self.calibrate(&executed, &run.steps, progress)?;
         let mut replay = self.of_candle(extent, &run, &executed, &calibration);

@@ -275,7 +275,7 @@ impl Harmless {
             Self::On => "only true".to_owned(),
             Self::One => "only 1".to_owned(),
             Self::Words(words) => format!("only {}", words.join(", ")),
-            Self::Same(other) => format!("only the number of `{other}`"),
+            Self::Same(other) => format!("only the value of `{other}`"),
             Self::Unless(other) => format!("without effect unless `{other}` is on"),
         }
     }
@@ -330,7 +330,7 @@ fn angles() -> Vec<Setting> {
         }
     }
     let one = |(name, kinds): (String, Vec<&'static str>)| Setting {
-        what: format!("read of angles that are {}", kinds.join(", ")),
+        what: format!("read for angles of type {}", kinds.join(", ")),
         name: Cow::Owned(name),
         models: models.clone(),
         role: None,
@@ -353,11 +353,11 @@ fn setting(name: &'static str) -> Setting {
         (OF_RUN, "read", "read"),
         (DECLARED, "read", "read, unless slices state their updates"),
         (WITHOUT_EFFECT, "without-effect", "without effect on steps"),
-        (OF_UPDATES, "of-updates", "describes updates, which slices state"),
+        (OF_UPDATES, "of-updates", "describes updates, which slices state themselves"),
     ];
     let role = roles.iter().find(|(list, ..)| list.contains(&name));
     let harmless = HARMLESS.iter().find(|(known, _)| *known == name).map(|(_, harmless)| harmless);
-    let read_of = (!models.is_empty()).then(|| format!("read of {}", models.join(", ")));
+    let read_of = (!models.is_empty()).then(|| format!("read for {}", models.join(", ")));
     let words = role.map(|(_, _, words)| (*words).to_owned());
     let parts = read_of.into_iter().chain(words).chain(harmless.map(Harmless::text));
     Setting {
@@ -399,7 +399,7 @@ pub fn check(config: Node<'_>, is_stated: bool) -> Result<(), Error> {
     if unknown.len() > NAMED {
         found.push(format!("{} more", unknown.len() - NAMED));
     }
-    let expected = "settings of which it is known what they do to a step";
+    let expected = "settings with a known effect on a step";
     Err(UNKNOWN_SETTINGS.at(first.place(), expected, found.join(", ")))
 }
 

@@ -136,9 +136,13 @@ impl Start {
             if let Some(data) = all.remove(&head)
                 && all.get(&table).is_some_and(|other| *other != data)
             {
-                let expected = format!("the numbers of `{table}`, which is the same tensor");
+                let expected = format!("the values of `{table}`, which is the same tensor");
                 let place = Location::file(&self.name);
-                return Err(BAD_TENSORS.at(place, expected, format!("others in `{head}`")));
+                return Err(BAD_TENSORS.at(
+                    place,
+                    expected,
+                    format!("different values in `{head}`"),
+                ));
             }
         }
         Ok(())

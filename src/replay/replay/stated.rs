@@ -155,8 +155,8 @@ pub fn fits(
             |(name, shape): &(&String, &Vec<usize>)| names.contains(*name) && shape.len() != 2;
         if let Some((name, shape)) = tensors.clone().find(is_other) {
             let place = bundle.place(&beside(entry.map_or("", |entry| &entry.file)));
-            let expected = "matrices in a group of `muon`: rows and columns";
-            return Err(BAD_SLICE.at(place, expected, format!("`{name}` of the shape {shape:?}")));
+            let expected = "only matrices in a `muon` group";
+            return Err(BAD_SLICE.at(place, expected, format!("`{name}` of shape {shape:?}")));
         }
     }
     Ok(())

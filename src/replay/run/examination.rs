@@ -67,7 +67,7 @@ fn of_language(config: Node<'_>, own: Node<'_>) -> Result<Vec<Task>, Error> {
     let source = data.required("source")?;
     if source.text()? != "language" {
         let found = format!("`{}`", source.text()?);
-        return Err(BAD_RECIPE.at(own.place(), "data of the source `language`", found));
+        return Err(BAD_RECIPE.at(own.place(), "data from the source `language`", found));
     }
     let language = Language::new(data.required("seed")?.integer()?);
     Ok(language.tasks(items(own)?).into_iter().map(Task::from).collect())

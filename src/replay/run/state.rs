@@ -69,7 +69,7 @@ impl State {
             return lost("schema", format!("`{SCHEMA}`"), format!("`{}`", state.schema));
         }
         if state.data_sha256 != data {
-            let expected = format!("the data of this command, with sha256 {data}");
+            let expected = format!("this command's data, with sha256 {data}");
             return lost("data_sha256", expected, state.data_sha256.to_string());
         }
         let Some(name) = &state.weights else { return Ok((state, None)) };

@@ -68,10 +68,7 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
             note(&format!("{} bytes of a truncated last record were dropped", found.torn));
         }
         if found.again > 0 {
-            note(&format!(
-                "{} records of steps after the saved state must be reproduced",
-                found.again
-            ));
+            note(&format!("{} records after the saved state must be reproduced", found.again));
         }
         match (&tensors, &state.weights) {
             (Some(tensors), Some(name)) => learner.restore(state.step, tensors, name)?,

@@ -140,7 +140,7 @@ fn one_version(path: &Path) -> Result<Baselines, Error> {
 }
 
 fn no_list(node: Node) -> Error {
-    let found = format!("{} without one", node.value().kind.word());
+    let found = format!("{} without a task list", node.value().kind.word());
     NO_TASK_LIST.at(node.place(), "`icl_tasks`, a list of at least one task", found)
 }
 
@@ -182,7 +182,7 @@ fn shots(entry: Node) -> Result<usize, Error> {
         Kind::Array(list) if list.len() == 1 => field.at("/0")?,
         Kind::Array(list) => {
             let found = format!("a list of {}", list.len());
-            return Err(UNSUPPORTED.at(field.place(), "one number of examples", found));
+            return Err(UNSUPPORTED.at(field.place(), "a single number of examples", found));
         }
         _ => field,
     };
