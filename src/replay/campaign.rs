@@ -44,7 +44,7 @@ pub struct Campaign<'a> {
     pub save_every: Duration,
 }
 
-/// What became of one run.
+/// The outcome of one run.
 #[derive(Debug)]
 pub struct RunOutcome {
     /// The run.

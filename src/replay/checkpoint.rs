@@ -17,7 +17,7 @@ use repro_kernels::portable::Real;
 
 /// Where the metadata say which order the data have.
 const CURSOR: &str = "rng";
-/// What the names of the moments begin with: of the means, of the means of squares, and of the greatest of these.
+/// The prefixes of the moments' names: of the means, of the means of squares, and of the greatest of these.
 pub const MOMENTS: [&str; 3] = ["optimizer.m.", "optimizer.v.", "optimizer.x."];
 
 /// The line by which a run commits itself to its state after `step` steps, in which it read so many tokens: the digest

@@ -30,7 +30,7 @@ pub struct RunShape {
     pub seq_len: usize,
 }
 
-/// What is trained beside the plain surprise of targets.
+/// The loss terms besides the plain cross-entropy of targets.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LossTerms {
     /// The share of a target that is spread over the vocabulary.
@@ -55,7 +55,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// What numbers are rounded to, in words; none where they have all bits of float32.
+    /// The precision to which numbers are rounded, in words; none if they have all bits of float32.
     pub fn words(self) -> Option<&'static str> {
         match self {
             Self::Full => None,
@@ -79,7 +79,7 @@ pub struct Regime {
     pub balance_whole: bool,
     /// By what the loss of each step of a stretch was multiplied before it was backpropagated; empty where by nothing.
     pub loss_scales: Vec<f64>,
-    /// What is trained beside the plain surprise of targets.
+    /// The loss terms besides the plain cross-entropy of targets.
     pub terms: LossTerms,
     /// With how many bits the model is computed.
     pub precision: Precision,
@@ -138,7 +138,7 @@ pub struct Recipe {
     pub checkpoints: Vec<u64>,
     /// Which of these are kept whole.
     pub kept: Vec<u64>,
-    /// What is kept for executing it again.
+    /// The steps and states kept for a replay.
     pub slices: Vec<Stretch>,
 }
 

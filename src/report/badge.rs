@@ -44,12 +44,12 @@ impl BadgeColour {
     }
 }
 
-/// What a badge says.
+/// The words and colour of a badge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Badge {
-    /// What it is about.
+    /// The subject on its left side.
     pub label: &'static str,
-    /// What became of it.
+    /// The result on its right side.
     pub message: String,
     /// How that is to be taken.
     pub colour: BadgeColour,
@@ -185,7 +185,7 @@ fn message(report: &Report) -> String {
     format!("{not_run}{recorded}{}", parts.join(" · "))
 }
 
-/// What keeps the exit status from 0 besides verdicts, and how often.
+/// The reasons besides verdicts for which the exit status is not 0, each with its count.
 fn reasons(report: &Report) -> Vec<(usize, &'static str)> {
     let texts = report.posts.iter().flat_map(|post| &post.texts);
     let unbound = texts.clone().map(|text| text.unbound.len()).sum();

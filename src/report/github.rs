@@ -183,7 +183,7 @@ impl Annotation {
         }
     }
 
-    /// What the counts of a post do not tell.
+    /// The facts about a post that its counts do not show.
     fn of_disclosures(post: &PostReport) -> Option<Self> {
         let said = wording::disclosures(post).join("; ");
         (!said.is_empty()).then(|| Self {

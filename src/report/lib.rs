@@ -48,16 +48,16 @@ pub static CODES: &[&[&Code]] = &[sarif::CODES, intoto::CODES];
 /// The line that every report for people ends with.
 pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";
 
-/// What replay does not show: every report that used it ends with this.
+/// The limits of a replay: every report that used one ends with this.
 pub const REPLAY_SCOPE: &str = "What a replay does not show: evaluations (their text, values and byte counts); the other \
 steps, or that a checkpoint comes from the steps before it; the data order outside these steps, or how often data \
 repeats; that the training text excludes the validation text; that these are all the runs; that all arms were tuned equally.";
 
-/// What it does not show that a run passes a challenge.
+/// The limits of a passed challenge.
 pub const CHALLENGE_SCOPE: &str = "What a challenge does not show: the step ranges that were not drawn, beyond the stated probability; \
 that the training text excludes the validation text; that these are all the runs; that all arms were tuned equally.";
 
-/// What it does not show that training was executed; none where it was not. A challenge executes drawn intervals of a run that has
+/// The limits of the executed training; none if nothing was executed. A challenge executes drawn step ranges of a run that has
 /// committed itself to all of them, which says more than that a slice follows from its checkpoint.
 fn replay_scope(report: &Report) -> Option<String> {
     let is_replay = |claim: &ClaimReport| {
@@ -74,7 +74,7 @@ fn replay_scope(report: &Report) -> Option<String> {
     (report.replayed > 0).then_some(scope)
 }
 
-/// What a report is drawn as.
+/// The formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For a terminal.
@@ -144,7 +144,7 @@ impl Format {
         Self::ALL.into_iter().find(|format| format.word() == word)
     }
 
-    /// What it is for, in a few words.
+    /// Its purpose, in a few words.
     pub fn about(self) -> &'static str {
         match self {
             Self::Text => "for a terminal",
@@ -181,7 +181,7 @@ impl Format {
     }
 }
 
-/// What the caller knows about the reader; only text and SARIF look at it.
+/// Facts about the reader that the caller knows; only text and SARIF use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportOptions {
     /// Columns of the terminal; kept within what reads well, 40 to 140.

@@ -21,7 +21,7 @@ const CONTRADICTED: usize = 5;
 const LONG_NAME: usize = 20;
 /// The most characters of a cell.
 const CELL_LIMIT: usize = 400;
-/// What is kept free for the lines that close the report and what is folded.
+/// The space reserved for the closing lines of the report and for what is folded.
 const CLOSING: usize = 600;
 
 /// The report in at most `limit` bytes.
@@ -89,14 +89,14 @@ fn heading(report: &Report, sheet: &mut MarkdownSheet) {
     sheet.rows(&["post", "verified", "refuted", "inconclusive", "unchecked"], posts);
 }
 
-/// What the counts do not tell of a post, judged or compared with its lock.
+/// The facts about a post that its counts do not show, whether it is judged or compared with its lock.
 fn disclosures(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
     let lines = wording::disclosures(post).into_iter();
     let lines = lines.map(|line| vec![escaped_whole(&line)]);
     sheet.table(&format!("{}what this rests on", owner(report, post)), &["what"], lines);
 }
 
-/// What headings begin with, where there are several posts.
+/// The prefix of headings if there are several posts.
 fn owner(report: &Report, post: &PostReport) -> String {
     if report.posts.len() > 1 { format!("{}: ", code(&post.id)) } else { String::new() }
 }
@@ -277,7 +277,7 @@ impl MarkdownSheet {
         fits
     }
 
-    /// What a reader opens to see. Its end has room in what is kept free for the lines that close the report.
+    /// A folded part that the reader opens. Its end uses the space reserved for the lines that close the report.
     fn folded(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
         let before = self.text.len();
         if self.line(&format!("<details><summary>{summary}</summary>\n\n")) {

@@ -1,4 +1,4 @@
-//! What verification comes to: verdicts, their assurance, findings, and the report. Data only: judging
+//! The results of verification: verdicts, their assurance, findings, and the report. Data only: judging
 //! is done in `claims`, drawing in `report`.
 
 use std::collections::BTreeMap;
@@ -161,7 +161,7 @@ pub enum Impact {
 /// The numbers behind an outcome, for programs: one for each number that was compared, in its unit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// What it is of, where there are several: a run, an arm, a reading of ±.
+    /// The run, arm or reading of ± that it belongs to, if there are several.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub of: String,
     /// The number of the text, where there is one.
@@ -169,7 +169,7 @@ pub struct Measured {
     /// The unit of both: empty, `%`, `M`, ...
     #[serde(deserialize_with = "kept::word")]
     pub unit: ProgramWord,
-    /// What the evidence gives.
+    /// The value from the evidence.
     pub value: Option<f64>,
     /// The ends of what the evidence can stand for, as printed digits are rounded.
     pub interval: Option<[f64; 2]>,
@@ -202,7 +202,7 @@ pub struct TestNumbers {
     pub n: Vec<usize>,
 }
 
-/// What checking one claim came to.
+/// The result of checking one claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The verdict.
@@ -213,16 +213,16 @@ pub struct Outcome {
     pub code: Option<&'static Code>,
     /// How the evidence was used; `None` where nothing was.
     pub method: Option<Method>,
-    /// What the evidence gives, printed; empty where nothing was derived.
+    /// The value from the evidence, printed; empty if nothing was derived.
     pub recomputed: String,
-    /// What counts as agreement, printed.
+    /// The tolerance for agreement, printed.
     pub tolerance: String,
     /// The tolerance rule: `rounding_interval`, `exact_integer`, `float_4ulp`, or the kind's own.
     #[serde(deserialize_with = "kept::word")]
     pub rule: ProgramWord,
     /// The numbers behind it.
     pub measured: Vec<Measured>,
-    /// What being wrong changes here, where it is not what the kind says in general.
+    /// The impact of an error here, if it differs from the impact of the kind in general.
     pub impact: Option<Impact>,
     /// Further findings, besides the verdict itself.
     pub notes: Vec<(&'static Code, String)>,
@@ -276,7 +276,7 @@ impl Outcome {
         self
     }
 
-    /// What the evidence gives.
+    /// The value from the evidence.
     pub fn giving(mut self, recomputed: impl Into<String>) -> Self {
         self.recomputed = recomputed.into();
         self
@@ -307,7 +307,7 @@ impl Outcome {
         Self { method, ..Self::inconclusive(code, reason).with_evidence_of(self) }
     }
 
-    /// What being wrong changes in this claim.
+    /// The impact of an error in this claim.
     pub fn with_impact(mut self, impact: Impact) -> Self {
         self.impact = Some(impact);
         self
@@ -332,7 +332,7 @@ pub struct ClaimReport {
     pub claimed: String,
     /// The expression that it is held against; empty for claims by kind.
     pub said: String,
-    /// What each name of the table's row stands for; none outside of tables.
+    /// The meaning of each name of the table's row; none outside tables.
     pub row: Vec<Definition>,
     /// Numbers that the post itself brings in by an operation: `moe.loss * 0.91`.
     pub own_numbers: Vec<String>,
@@ -342,9 +342,9 @@ pub struct ClaimReport {
     pub quote: String,
     /// The published document and the place in it.
     pub at: Option<(String, String)>,
-    /// What the post file's author adds for readers.
+    /// The author's note in the post file.
     pub note: String,
-    /// What it is taken to mean, and who says so.
+    /// Its meaning, and who vouches for it.
     #[serde(default)]
     pub meaning: Meaning,
     /// Where the claim stands in the post file.
@@ -352,7 +352,7 @@ pub struct ClaimReport {
     pub place: Location,
     /// The weakest origin of the evidence used.
     pub origin: Option<EvidenceOrigin>,
-    /// What being wrong here would change.
+    /// The possible impact of an error.
     pub impact: Impact,
     /// The outcome.
     pub outcome: Outcome,
@@ -399,7 +399,7 @@ impl ClaimReport {
     }
 }
 
-/// What a referee would ask, written by people in the post file.
+/// The questions that a referee would ask, written by people in the post file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Referee {
     /// Premises that the conclusions depend on.
@@ -410,14 +410,14 @@ pub struct Referee {
     pub missing_facts: Vec<String>,
 }
 
-/// What a challenge of a run drew, and what it is worth that the run passes.
+/// The draw of a challenge, and how much a pass shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChallengeReport {
-    /// What the intervals were drawn from.
+    /// The seed of the random draw.
     pub seed: String,
     /// Where that comes from, and what does not follow from it, in words.
     pub source: String,
-    /// What the run had committed itself to.
+    /// The root of the committed states.
     pub root: String,
     /// How many intervals there are.
     pub of: u64,
@@ -451,7 +451,7 @@ pub struct BundleReport {
 pub struct TextReport {
     /// Its name in the post file.
     pub id: String,
-    /// What it is.
+    /// Its description.
     pub what: String,
     /// Its file as the post names it, where it lies in the project.
     pub file: Option<String>,
@@ -463,7 +463,7 @@ pub struct TextReport {
     pub unbound: Vec<String>,
     /// How many of its numbers the post leaves without a claim, with a reason.
     pub excused: usize,
-    /// What was read; nothing for a text that is not at hand.
+    /// The content that was read; empty for a text that is missing.
     pub content: String,
     /// How that reads.
     pub markup: TextMarkup,
@@ -510,7 +510,7 @@ pub struct TextNumber {
     pub reason: Option<String>,
 }
 
-/// What a name or a formula of a post stands for.
+/// The meaning of a name or a formula of a post.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// The name, with what a formula is given.
@@ -531,7 +531,7 @@ pub struct ExcusedWords {
 /// How a number went in the runs of some arms, to be drawn in one picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CourseChart {
-    /// What is drawn.
+    /// The bundle and steps of the chart.
     pub title: String,
     /// Over what: `tokens` or `step`.
     #[serde(deserialize_with = "kept::word")]
@@ -546,14 +546,14 @@ pub struct CourseArm {
     pub runs: Vec<Vec<[f64; 2]>>,
 }
 
-/// What is drawn of a post beside its claims.
+/// The charts of a post besides its claims.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PostPictures {
     /// How its runs went.
     pub courses: Vec<CourseChart>,
     /// How near replays came to what is allowed.
     pub replays: Vec<ReplayChart>,
-    /// What the number behind a printed ± can be, by the claims about these numbers.
+    /// The possible readings of the number behind a printed ±, by the claims about these numbers.
     pub spreads: BTreeMap<String, SpreadChart>,
 }
 
@@ -562,7 +562,7 @@ pub struct PostPictures {
 pub struct ReplayChart {
     /// The run, and which of its steps: `NAME 967..977`.
     pub title: String,
-    /// What was compared: `10 steps, 79 tensors`.
+    /// The compared quantities: `10 steps, 79 tensors`.
     pub compared: String,
     /// How the comparison ended.
     pub verdict: Verdict,
@@ -572,7 +572,7 @@ pub struct ReplayChart {
     pub shares: Vec<DrawnShare>,
     /// The faults that would have been seen.
     pub seen: Vec<String>,
-    /// What cannot be seen by these steps, one line each.
+    /// The limits of these steps, one line each.
     pub unseen: Vec<String>,
 }
 
@@ -600,7 +600,7 @@ pub struct SpreadChart {
     pub unit: ProgramWord,
     /// The ends between which a number gives the printed digits.
     pub allowed: [f64; 2],
-    /// What the runs have.
+    /// The values of the runs.
     pub runs: Vec<f64>,
     /// Their mean.
     pub mean: f64,
@@ -621,9 +621,9 @@ pub struct PostReport {
     pub digest: String,
     /// The texts that it is about.
     pub texts: Vec<TextReport>,
-    /// What its names and formulas stand for.
+    /// The meanings of its names and formulas.
     pub definitions: Vec<Definition>,
-    /// What it leaves without a claim.
+    /// Its excused numbers.
     pub excused: Vec<ExcusedWords>,
     /// The bundles that it depends on.
     pub bundles: Vec<BundleReport>,
@@ -631,14 +631,14 @@ pub struct PostReport {
     pub claims: Vec<ClaimReport>,
     /// All findings, worst first, then by place.
     pub findings: Vec<Finding>,
-    /// What a challenge of a run drew.
+    /// The draw of a challenge of its run.
     pub challenge: Option<ChallengeReport>,
-    /// What a referee would ask.
+    /// The questions that a referee would ask.
     pub referee: Option<Referee>,
     /// The sentences that the post stands on, by their names in the post file; none if it names none.
     #[serde(default)]
     pub central: Vec<String>,
-    /// What is drawn of it, where the caller wants that.
+    /// The charts of the post, if the caller wants them.
     pub pictures: PostPictures,
     /// How many statements a program has drafted and nobody has confirmed.
     pub drafted: usize,
@@ -735,16 +735,16 @@ pub struct LockDifference {
     pub post: String,
     /// The claim.
     pub claim: String,
-    /// What the lock file records; `None`: the claim is new.
+    /// The verdict in the lock file; `None`: the claim is new.
     pub recorded: Option<String>,
-    /// What this run found; `None`: the claim is gone.
+    /// The verdict of this run; `None`: the claim is gone.
     pub found: Option<String>,
     /// Whether a verdict is another, or a claim that is not recorded is refuted. Elsewhere words, an expression, an assurance or a file
     /// is another.
     pub is_of_verdict: bool,
 }
 
-/// What bundles came to of which a report holds no more than that.
+/// Sums over bundles of which a report keeps only the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReportTotals {
     /// How many of them could be judged.
@@ -766,7 +766,7 @@ pub struct Report {
     pub posts: Vec<PostReport>,
     /// Inputs that could not be used.
     pub failures: Vec<Error>,
-    /// What there was besides these posts and inputs, where there was too much of it to be held.
+    /// Counts of further posts and inputs, if there were too many to keep.
     pub not_held: ReportTotals,
     /// With `--locked`: the differences to the lock file.
     pub locked: Option<Vec<LockDifference>>,

@@ -131,14 +131,14 @@ struct SarifResult<'r> {
     properties: &'r SarifProperties<'r>,
 }
 
-/// What makes two results one alert: under the name that GitHub looks for.
+/// The key that makes two results one alert: under the name that GitHub looks for.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SarifFingerprints {
     primary_location_line_hash: String,
 }
 
-/// What else programs may want to know of a result.
+/// Further properties of a result for programs.
 #[derive(Default, Serialize)]
 struct SarifProperties<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]

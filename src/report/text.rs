@@ -88,7 +88,7 @@ impl Text<'_> {
         }
     }
 
-    /// What is not as recorded: what was, what is, and why.
+    /// The differences from the lock: the recorded verdict, the new one, and the reason.
     fn differences(&mut self, report: &Report, differences: &[LockDifference]) {
         self.page.blank();
         if differences.is_empty() {
@@ -167,7 +167,7 @@ impl Text<'_> {
         screen::closing(&mut self.page, post, is_refused);
     }
 
-    /// What verdicts rest on that are only compared with the recorded ones.
+    /// The basis of verdicts that are only compared with the recorded ones.
     fn disclosures(&mut self, post: &PostReport) {
         let said = wording::disclosures(post);
         if said.is_empty() {
@@ -180,7 +180,7 @@ impl Text<'_> {
         }
     }
 
-    /// What became of signatures; they are no claims.
+    /// The verdicts on signatures; signatures are not claims.
     fn signatures(&mut self, post: &PostReport) {
         self.listed("signatures", wording::signatures(post, |_| true).into_iter());
     }
@@ -237,7 +237,7 @@ impl Text<'_> {
         self.page.paragraph(INDENT, INDENT, FAINT, &ids.join(", "));
     }
 
-    /// What claims of one sentence came to for one reason.
+    /// The result of the claims of one sentence that share a reason.
     fn reason(&mut self, claims: &[&ClaimReport]) {
         let [claim, ..] = claims else { return };
         let reason = prose(&claim.outcome.reason);

@@ -40,7 +40,7 @@ pub fn escaped_json(text: String) -> String {
     escaped
 }
 
-/// What CI systems take for the start of a command wherever it stands in a line: GitHub Actions, Azure Pipelines.
+/// The strings that CI systems take for the start of a command anywhere in a line: GitHub Actions, Azure Pipelines.
 const COMMAND_MARKS: [&str; 2] = ["##[", "##vso["];
 
 /// A text in which no log of a CI system finds a command: GitHub Actions reads `::error::` at the start of any line, whatever

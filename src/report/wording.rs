@@ -77,7 +77,7 @@ pub(super) fn many(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What a challenge drew, and what it is worth that a run passes.
+/// The draw of a challenge, and how much a pass shows.
 pub(super) fn challenge(one: &ChallengeReport) -> String {
     let ChallengeReport { of, drawn, led, evaluated, .. } = one;
     let (seed, source) = (prose(&one.seed), prose(&one.source));
@@ -155,7 +155,7 @@ pub(super) fn readers(claims: &[&ClaimReport]) -> String {
     parts.join(" · ")
 }
 
-/// What is asked of a claim: disputes, and lints that nobody has answered.
+/// The open questions about a claim: disputes, and lints that nobody has answered.
 pub(super) fn questions(claim: &ClaimReport) -> String {
     let disputes = claim.meaning.review.disputed_by.iter();
     let mut parts: Vec<_> = disputes.map(|words| format!("disputed by {}", prose(words))).collect();
@@ -179,7 +179,7 @@ pub(super) fn by_doubt<'a>(
     groups
 }
 
-/// What `count` claims verified on this assurance have in common.
+/// The words for `count` claims verified on this assurance.
 pub(super) fn verified_as(
     count: &str,
     origin: Option<EvidenceOrigin>,
@@ -201,7 +201,7 @@ pub(super) fn verified_as(
     }
 }
 
-/// What verified claims rest on: "8 replayed from declared evidence · 9 recomputed from declared sums".
+/// The assurance of verified claims: "8 replayed from declared evidence · 9 recomputed from declared sums".
 pub(super) fn verified_on(claims: &[&ClaimReport]) -> String {
     let mut assurances: BTreeMap<_, usize> = BTreeMap::new();
     for claim in claims {
@@ -213,7 +213,7 @@ pub(super) fn verified_on(claims: &[&ClaimReport]) -> String {
     parts.collect::<Vec<_>>().join(" · ")
 }
 
-/// What the counts of a post do not tell and a reader of them has to know, one line each. Every format for people and for CI has it.
+/// Facts about a post that its counts do not show and that a reader has to know, one line each. Every format for people and for CI has them.
 pub(super) fn disclosures(post: &PostReport) -> Vec<String> {
     let verified = ranked(post, Verdict::Verified);
     // What stands in no bundle is a document that was held against itself.
@@ -253,7 +253,7 @@ pub(super) fn unbound(text: &TextReport) -> Option<String> {
         .then(|| format!("Not covered by a claim: {numbers} of {name}: {named}{more}."))
 }
 
-/// What became of the signatures of a post's bundles, those alike together.
+/// The verdicts on the signatures of a post's bundles, equal ones together.
 pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec<String> {
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
     let mut said = Vec::new();
@@ -301,7 +301,7 @@ pub(super) fn claimed(claim: &ClaimReport, limit: usize) -> String {
     if words.is_empty() { words } else { format!("\"{words}\"") }
 }
 
-/// What the evidence gives, with the verb of the method; empty where nothing was derived.
+/// The value from the evidence, with the verb of the method; empty if nothing was derived.
 pub(super) fn derived(claim: &ClaimReport) -> String {
     let recomputed = visible(&claim.outcome.recomputed);
     let verb = match claim.outcome.method {
@@ -352,7 +352,7 @@ pub(super) fn readings(claim: &ClaimReport) -> String {
     claim.meaning.readings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What the names of a table's row stand for: `it = moe (6 runs)`.
+/// The meanings of the names of a table's row: `it = moe (6 runs)`.
 pub(super) fn row_of(claim: &ClaimReport) -> String {
     let one = |name: &Definition| format!("{} = {}", visible(&name.name), visible(&name.meaning));
     claim.row.iter().map(one).collect::<Vec<_>>().join(", ")
@@ -426,7 +426,7 @@ pub(super) fn change(difference: &LockDifference) -> String {
     format!("{recorded} → {found}")
 }
 
-/// What was recorded of a claim, and what was found.
+/// The recorded verdict of a claim, and the new one.
 pub(super) fn before_and_now(difference: &LockDifference) -> (String, String) {
     let word = |verdict: &Option<String>, absent: &str| match verdict {
         Some(verdict) => visible(verdict),
@@ -443,7 +443,7 @@ pub(super) fn ranked(post: &PostReport, verdict: Verdict) -> Vec<&ClaimReport> {
     claims
 }
 
-/// What a referee would ask, each with what it is.
+/// The questions that a referee would ask, each with its kind.
 pub(super) fn asked(referee: &Referee) -> impl Iterator<Item = (&'static str, &String)> {
     let lists = [
         ("premise", &referee.load_bearing_premises),

@@ -88,7 +88,7 @@ fn sizes(document: &Document, statement: &Statement, files: &PayloadFiles) -> Re
     })
 }
 
-/// What the receipt lists about a file, at `node`, against the file.
+/// Compares the receipt's entry for a file, at `node`, with the file.
 fn same_file(listed: &ListedFile, node: Node<'_>, file: &File) -> Result<(), Error> {
     let File { bytes, digest, .. } = file;
     if *bytes != listed.bytes {

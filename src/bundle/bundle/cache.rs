@@ -1,4 +1,4 @@
-//! What earlier readings have shown: files of a bundle that were read and found right, and are not read
+//! The results of earlier readings: files of a bundle that were read and found right, and are not read
 //! again while nothing about them has changed (`repro verify --cache`).
 //!
 //! Spared is the reading of payload files, and nothing else: names, kinds, lengths, manifests and receipt are
@@ -8,7 +8,7 @@
 //! where that time is kept by this machine ([`Folder::keeps_times`]) and lay some seconds back when the program
 //! began: what is written in the same instant as it is read has no other time afterwards.
 //!
-//! What a user loses without it is measured in `docs/explanation/hashing.md`.
+//! `docs/explanation/hashing.md` has measurements of the time that it saves.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -54,7 +54,7 @@ const JUDGES: [&str; 10] = [
 ];
 
 record! {
-    /// What is kept about one bundle.
+    /// The cached record of one bundle.
     KeptBundle {
         /// The schema, [`SCHEMA`].
         schema: String,
@@ -72,7 +72,7 @@ record! {
     JudgedFile {
         /// Which file it was, and when it had changed last.
         stamp: String,
-        /// What it holds of a model, where it holds weights.
+        /// Its counts of a model, if it contains weights.
         holdings: Option<Holdings>,
     }
 }
@@ -116,12 +116,12 @@ impl Cache {
         })
     }
 
-    /// What a person should know about this use of the cache.
+    /// Warnings about this use of the cache, for people.
     pub fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is remembered of the bundle with this digest in this folder.
+    /// Looks up the cached record of the bundle with this digest in this folder.
     pub(super) fn recall(&self, bundle: Digest, folder: &Folder) -> Result<Recalled<'_>, Error> {
         let name = format!("{bundle}-{}.json", folder.identity()?);
         let earlier = self.earlier(&name, bundle).unwrap_or_else(|error| {
@@ -150,7 +150,7 @@ impl Cache {
         })
     }
 
-    /// What is kept under `name`: nothing where another program or nobody kept it.
+    /// The cached bytes under `name`; nothing if another program or nobody stored them.
     fn earlier(&self, name: &str, bundle: Digest) -> Result<BTreeMap<String, JudgedFile>, Error> {
         if !self.folder.holds(name) {
             return Ok(BTreeMap::new());
@@ -224,7 +224,7 @@ fn outside_bundles(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is remembered of one bundle while it is read again.
+/// The cached record of one bundle while it is read again.
 #[derive(Debug)]
 pub(super) struct Recalled<'a> {
     cache: &'a Cache,
@@ -237,7 +237,7 @@ pub(super) struct Recalled<'a> {
 }
 
 impl Recalled<'_> {
-    /// What an earlier reading found in the file `name`, where it is the same and unchanged.
+    /// The earlier result for the file `name`, if the file is unchanged.
     pub(super) fn seen(&self, name: &str, stamp: &Stamp) -> Option<Option<Holdings>> {
         let seen = self.earlier.get(name).filter(|seen| seen.stamp == stamp.to_string())?;
         self.spared.fetch_add(1, Ordering::Relaxed);

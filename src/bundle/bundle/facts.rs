@@ -20,7 +20,7 @@ record! {
         unit: Option<String>,
         /// Where it stands.
         at: Citation,
-        /// What a reader should know.
+        /// A remark for readers.
         note: Option<String>,
     }
 }

@@ -286,7 +286,7 @@ struct Walk<'a> {
     entries: AtomicUsize,
 }
 
-/// What one folder holds: the names of folders in it, which end in a slash, and files with their lengths.
+/// The contents of one folder: the names of folders in it, which end in a slash, and files with their lengths.
 #[derive(Default)]
 struct Held {
     folders: Vec<String>,

@@ -73,7 +73,7 @@ impl<'a> Glance<'a> {
         }
     }
 
-    /// What stands between brackets, each item read by `item`.
+    /// The items between brackets, each read by `item`.
     fn inside(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.at += 1;
         self.depth += 1;

@@ -10,7 +10,7 @@ use repro_core::source::{Document, Error, Location, SYNTAX, Source, TOO_LARGE};
 /// The longest line that is read (1 MiB): a record, not a document.
 const LINE_CAP: usize = 1 << 20;
 
-/// What the lines of a file are.
+/// The kind of lines in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
     /// Lines without a chain.
@@ -22,7 +22,7 @@ pub enum LineKind {
 }
 
 impl LineKind {
-    /// What the lines of the file `name` are, whose receipt says that its chain ends in `root`.
+    /// The kind of lines in the file `name`, whose chain ends in `root` by the receipt.
     pub fn of(name: &str, root: Option<Digest>) -> Self {
         match name {
             METRICS => Self::Records,

@@ -153,7 +153,7 @@ pub fn read_receipt(path: &Path, shown: &str) -> Result<Document, Error> {
     Document::parse_json(Source::new(folder.place(RECEIPT).file, bytes)?)
 }
 
-/// What the tag files say.
+/// The contents of the tag files.
 struct TagFiles {
     /// The digest of the bundle, which is that of the tag manifest.
     digest: Digest,
@@ -168,13 +168,13 @@ struct Reader {
     listing: Listing,
     /// Whether the receipt says that the evidence was typed; false until it is read.
     is_transcribed: bool,
-    /// What each checkpoint read so far holds of the model.
+    /// The tensors of the model in each checkpoint read so far.
     holdings: Mutex<BTreeMap<String, Holdings>>,
     /// The training records that have passed by.
     records: OnceLock<TrainingRecords>,
-    /// What all threads together may parse at a time.
+    /// The parsing budget of all threads together.
     parsing: Allowance,
-    /// What all threads together may hold of files that pass by.
+    /// The memory budget of all threads together for files that pass by.
     holding: Allowance,
     /// How many bytes of small documents may still be kept.
     keeping: Stock,

@@ -95,7 +95,7 @@ pub fn write_info(oxum: Oxum, date: Option<&str>) -> String {
     format!("{date}Payload-Oxum: {}.{}\n", oxum.bytes, oxum.files)
 }
 
-/// What the tag files of a bundle say of its payload, before any of it is there.
+/// The payload counts stated in the tag files of a bundle, before any of it is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatedPayload {
     /// The digest of each file, by its name below the bundle; each begins with `data/`.

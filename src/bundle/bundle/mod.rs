@@ -129,7 +129,7 @@ codes! {
 pub struct ReadOptions<'a> {
     /// How many files at a time, and threads in all.
     pub threads: usize,
-    /// What is remembered of earlier readings, where it is to be used.
+    /// The cache of earlier readings, if one is used.
     pub cache: Option<&'a Cache>,
     /// Whether small checkpoints are kept as they pass by, for somebody who looks at them next.
     pub keeps_weights: bool,
@@ -262,7 +262,7 @@ impl Bundle {
         self.receipt.origin
     }
 
-    /// What the receipt says.
+    /// The contents of the receipt.
     pub fn receipt(&self) -> &Receipt {
         &self.receipt
     }
@@ -301,7 +301,7 @@ impl Bundle {
         Some(self.records.get_or_init(|| records))
     }
 
-    /// What is kept of one of its files of tensors.
+    /// The kept contents of one of its files of tensors.
     pub fn passed_tensors(&self, file: &str) -> Option<&PassedTensors> {
         let known = self.files.get(file)?;
         if let Some(passed) = known.passed.get() {

@@ -1,4 +1,4 @@
-//! What a file in a bundle may be called, so that every tool on every system means the same file.
+//! The names that files in a bundle may have, so that every tool on every system means the same file.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -13,7 +13,7 @@ use repro_core::source::{Error, Node};
 pub trait RecordValue: Sized {
     /// Reads it.
     fn read(node: Node<'_>) -> Result<Self, Error>;
-    /// What it is when the record does not have it; nothing where it must be there.
+    /// The value if the record lacks the field; nothing if the field is required.
     fn absent() -> Option<Self> {
         None
     }

@@ -58,7 +58,7 @@ fn seal_on(disk: &dyn Disk, path: &Path, shown: &str, date: Option<&str>) -> Res
     sealed
 }
 
-/// What sealing writes, the declaration last.
+/// The files that sealing writes, the declaration last.
 const SEALED: [&str; 5] =
     [RECEIPT, manifest::INFO, manifest::PAYLOAD, manifest::TAGS, manifest::DECLARATION];
 

@@ -14,7 +14,7 @@ use repro_core::digest::canonical;
 use repro_core::disk::PARTIAL;
 use repro_core::source::{Document, Error, Source, read_plain};
 
-/// What the names of saved weights begin and end with.
+/// The prefix and suffix of names of saved weights.
 const WEIGHTS: [&str; 2] = ["resume-", ".safetensors"];
 /// The most bytes of saved weights that are read.
 const WEIGHTS_CAP: u64 = 1 << 36;

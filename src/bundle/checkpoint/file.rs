@@ -60,7 +60,7 @@ pub fn unreadable(name: &str, error: &std::io::Error) -> Error {
     UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
 }
 
-/// What the file begins with that Git LFS leaves in the place of a large one.
+/// The first bytes of a Git LFS pointer, which stands in for a large file.
 pub const LFS_POINTER: &[u8; 8] = b"version ";
 
 /// A refusal for what Git LFS left in the place of a file.

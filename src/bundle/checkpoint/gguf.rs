@@ -263,7 +263,7 @@ impl<R: Read> Fields<'_, R> {
         Location::file(self.name)
     }
 
-    /// What it means that no more bytes came.
+    /// The error for a file that ends too early.
     fn ended(&self, error: &std::io::Error) -> Error {
         if error.kind() != std::io::ErrorKind::UnexpectedEof {
             return unreadable(self.name, error);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Header, Stored};
 
-/// What a stored tensor is for.
+/// The role of a stored tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Learned: it counts.
@@ -102,7 +102,7 @@ struct Group {
     example: String,
 }
 
-/// What was seen in one or more headers.
+/// The tensors seen in one or more headers.
 #[derive(Debug, Clone, Default)]
 pub struct HeaderSummary {
     groups: BTreeMap<Role, Group>,

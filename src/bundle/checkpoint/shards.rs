@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Header, HeaderSummary, SHARDS};
 use repro_core::source::{Document, Error, Node};
 
-/// What the shards of an index hold.
+/// The contents of an index's shards.
 #[derive(Debug)]
 pub struct Shards {
     /// The tensors of the shards that are there.
@@ -17,7 +17,7 @@ pub struct Shards {
     pub tensors: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What the index says that these are, where all shards are there and have others: exporters count what is stored once and
+    /// The total size by the index, if all shards are there and have a different one: exporters count what is stored once and
     /// used twice in different ways.
     pub other_size: Option<u64>,
 }

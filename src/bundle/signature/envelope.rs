@@ -14,7 +14,7 @@ const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// The type of what is signed.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
-/// What a signature file says about who signed.
+/// The signer's material in a signature file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Material {
     /// A key, by its identity where that is given.
@@ -26,10 +26,10 @@ pub enum Material {
     Certificate,
 }
 
-/// What is signed, and the signature.
+/// The signed payload, and the signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
-    /// What is signed; not yet parsed.
+    /// The signed payload; not yet parsed.
     pub payload: Vec<u8>,
     /// The signature, in DER where it is ECDSA's.
     pub signature: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What a bundle's signature comes to, given the keys that were pinned for it.
+//! The verdict on a bundle's signature, given the keys that were pinned for it.
 
 use super::{Material, OTHER_MATERIAL, PublicKey, Signature, UNPINNED, unsigned};
 use super::{PinnedBy, SignatureReport};

@@ -216,7 +216,7 @@ fn elements(mut bytes: &[u8]) -> Option<Vec<Any>> {
     Some(all)
 }
 
-/// What a token states.
+/// The contents of a token.
 struct Stated {
     imprint: Digest,
     time: String,

@@ -31,7 +31,7 @@ pub struct CloudAddress {
     pub scheme: &'static str,
     /// The bucket or the container; with `https`, the server and its port.
     pub host: String,
-    /// What the names of all objects begin with, without a slash at either end; may be empty.
+    /// The prefix of all object names, without a slash at either end; may be empty.
     pub prefix: String,
 }
 

@@ -1,4 +1,4 @@
-//! What tells of a model without its weights: headers of checkpoints, configs and indices, fetched into a folder. A checkpoint is there
+//! Metadata of a model without its weights: headers of checkpoints, configs and indices, fetched into a folder. A checkpoint is there
 //! with its header and its length, and holes in the place of its tensors, so that who reads headers reads it like any other.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const MOST: u64 = 4 << 20;
 const INDEX_CAP: usize = 64 << 20;
 /// The most files of which one model is made.
 const FILES_CAP: usize = 2_000;
-/// What lies beside checkpoints.
+/// The files next to checkpoints.
 const CONFIG: &str = "config.json";
 
 /// Fetches what tells of the model in the file `name` of a store into the folder `into`, which belongs to the caller alone, and

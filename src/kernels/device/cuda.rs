@@ -27,7 +27,7 @@ const LOG_AND_SIZE: [i32; 2] = [5, 6];
 
 type Handle = *mut c_void;
 
-/// What is called of the driver. Names that end with `_v2` are those that `cuda.h` means by the plain ones; drivers have all
+/// The called functions of the driver. Names that end with `_v2` are those that `cuda.h` means by the plain ones; drivers have all
 /// of these since CUDA 11.
 #[derive(WrapperApi)]
 struct Api {
@@ -133,7 +133,7 @@ fn api() -> Result<&'static Api, DeviceError> {
 }
 
 impl Api {
-    /// What a code means.
+    /// The meaning of a code.
     fn named(&self, code: i32) -> String {
         let (mut name, mut text) = (ptr::null(), ptr::null());
         // SAFETY: the answers are texts that stay, or null where the code is unknown.
@@ -178,7 +178,7 @@ impl Api {
         })
     }
 
-    /// What a device would need for kernels of this compute capability, and does not have.
+    /// The requirements of kernels for this compute capability that a device lacks.
     fn lacking(&self, device: i32, least: [i32; 2]) -> Option<String> {
         let (version, [major, minor]) = (self.version(), self.capability(device));
         let [least_major, least_minor] = least;
@@ -219,7 +219,7 @@ pub fn devices() -> Result<Vec<i32>, DeviceError> {
     if all.is_empty() { Err(missing("its driver has no device".to_owned())) } else { Ok(all) }
 }
 
-/// What is said of a device.
+/// The description of a device.
 pub fn described(device: i32) -> Result<Listed, DeviceError> {
     let api = api()?;
     let mut memory = 0;

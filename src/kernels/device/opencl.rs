@@ -97,7 +97,7 @@ fn is(device: cl_device_id, what: u32) -> bool {
     get_device_info(device, what).is_ok_and(|info| info.to_uint() != 0)
 }
 
-/// What is said of a device.
+/// The description of a device.
 pub fn described(device: cl_device_id) -> Listed {
     let _turn = turn();
     Listed {
@@ -107,7 +107,7 @@ pub fn described(device: cl_device_id) -> Listed {
     }
 }
 
-/// What a device would need and does not have.
+/// The first requirement that a device lacks.
 fn lacking(device: cl_device_id) -> Option<&'static str> {
     let (single, double) = (
         number_of(device, CL_DEVICE_SINGLE_FP_CONFIG),

@@ -12,7 +12,7 @@ const GRAIN: usize = 256;
 
 /// Work is done in the order of the calls.
 pub struct Queue {
-    /// What `--device` calls the device.
+    /// The id of the device for `--device`.
     pub id: String,
     /// Its name.
     pub name: String,
@@ -77,7 +77,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What went wrong first.
+    /// The first error.
     pub fn fault(&self) -> Option<DeviceError> {
         self.state().fault.clone()
     }

@@ -1,4 +1,4 @@
-//! What devices compute, held against `portable` bit for bit. Where a machine has none, nothing is held against
+//! The results of devices compared with `portable` bit for bit. Where a machine has none, nothing is compared with
 //! anything, unless `REPRO_REQUIRE_DEVICE` asks for one.
 
 use super::*;
@@ -442,7 +442,7 @@ fn rows_of_tokens() {
     }
 }
 
-/// What no sum has often: not a number, infinities, numbers below the smallest normal one, the largest, zeros.
+/// Special values that sums rarely have: not a number, infinities, subnormal numbers, the largest, zeros.
 const RARE: [f32; 8] =
     [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, -1e-42, f32::MAX, -0.0, 0.0];
 

@@ -9,21 +9,21 @@ use repro_core::kept::{self, ProgramWord};
 pub struct Divergence {
     /// The step, as records count.
     pub step: u64,
-    /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, `kept checkpoint`, or of a
+    /// The quantity: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, `kept checkpoint`, or of a
     /// micro-batch.
     #[serde(deserialize_with = "kept::word")]
     pub what: ProgramWord,
     /// The first tensor in the order of execution, or the micro-batch; none for the loss and the norm of all gradients.
     pub tensor: Option<String>,
-    /// What was logged.
+    /// The logged value.
     pub logged: String,
-    /// What came out.
+    /// The replayed value.
     pub replayed: String,
     /// The difference relative to what came out, and what is allowed, where numbers are compared.
     pub difference: Option<(f64, f64)>,
     /// Whether what went into it matched; none where that was not logged.
     pub inputs_matched: Option<bool>,
-    /// What a person can look at.
+    /// A hint for people.
     pub hint: String,
 }
 
@@ -50,7 +50,7 @@ impl Divergence {
         Self { step, what, tensor, logged, replayed, difference, inputs_matched, hint }
     }
 
-    /// What of the step it is, and of which tensor.
+    /// The quantity of the step, and its tensor.
     pub fn shown(&self) -> String {
         match &self.tensor {
             Some(number) if self.what.ends_with("micro-batch") => format!("{} {number}", self.what),

@@ -19,7 +19,7 @@ pub enum ReplayEngine {
     Both,
 }
 
-/// What one engine's execution came to against the log.
+/// The verdict of one engine's execution against the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EngineVerdict {
     /// The verdict.
@@ -42,9 +42,9 @@ pub struct EnginesParting {
 /// Two executions of one slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnginesReport {
-    /// What the trainer's engine alone says.
+    /// The verdict of the trainer's engine alone.
     pub own: EngineVerdict,
-    /// What the second engine alone says; or why it did not execute the slice, which says nothing about the run.
+    /// The verdict of the second engine alone; or why it did not execute the slice, which is no evidence about the run.
     pub candle: Result<EngineVerdict, String>,
     /// Of each kind of number the largest difference between the engines, as a share of the tolerance.
     pub shares: Vec<ToleranceShare>,
@@ -89,7 +89,7 @@ impl EnginesReport {
         confirms(&self.own) && self.candle.as_ref().is_ok_and(confirms) && self.parting.is_none()
     }
 
-    /// What both come to together: a verdict that one engine has and the other contradicts is none, and where they part
+    /// The joint verdict of both: a verdict that one engine has and the other contradicts is none, and where they diverge
     /// nothing is verified. What the second engine does not know changes nothing.
     pub fn together(&self) -> EngineVerdict {
         let Ok(candle) = &self.candle else { return self.own.clone() };
@@ -107,7 +107,7 @@ impl EnginesReport {
         }
     }
 
-    /// What each engine says, and where they part.
+    /// The verdict of each engine, and where they diverge.
     fn contradiction(&self, candle: &EngineVerdict) -> String {
         let place = self.parting.as_ref().map_or(String::new(), |parting| {
             let EnginesParting { divergence, operation } = parting;

@@ -27,7 +27,7 @@ pub enum Extent {
     Whole,
 }
 
-/// What a caller asks for.
+/// The caller's choice of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// The last slice of the bundle.
@@ -43,7 +43,7 @@ pub enum Choice {
 pub struct MicroBatchSample {
     /// How many.
     pub count: usize,
-    /// What they are drawn with.
+    /// The seed of the random draw.
     pub seed: u64,
 }
 

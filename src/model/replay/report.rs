@@ -1,4 +1,4 @@
-//! What a replay came to. Data only: drawing is done elsewhere.
+//! The result of a replay. Data only: drawing is done elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl ChosenBy {
         }
     }
 
-    /// What a report says.
+    /// The words in a report.
     fn told(self) -> String {
         match self {
             Self::Author => "chosen by the author".to_owned(),
@@ -107,7 +107,7 @@ pub struct SampledMicroBatches {
     pub numbers: Vec<usize>,
     /// Of so many in each step.
     pub of: usize,
-    /// What they were drawn with.
+    /// The seed of the random draw.
     pub seed: u64,
 }
 
@@ -118,7 +118,7 @@ pub struct RecordsReport {
     pub agreeing: Vec<String>,
     /// The columns of another trainer that agree in no reading that is known.
     pub differing: Vec<String>,
-    /// What could not be compared.
+    /// The columns that could not be compared.
     pub open: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ pub struct PlantedFault {
     /// The name of the fault.
     #[serde(deserialize_with = "kept::word")]
     pub fault: ProgramWord,
-    /// What was planted.
+    /// The planted fault.
     pub planted: String,
     /// Where it showed: the step, and what of it. None: it did not.
     pub at: Option<(u64, String)>,
@@ -162,7 +162,7 @@ impl Trained {
     }
 }
 
-/// What is allowed in a step, relative to what came out.
+/// The tolerance of a step, relative to the replayed value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allowed {
     /// The step, as records count.
@@ -175,16 +175,16 @@ pub struct Allowed {
     pub update: Option<(f64, String)>,
 }
 
-/// What the tolerance of a calibrated comparison is.
+/// The tolerance of a calibrated comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
     /// Replays that it depends on, those in float64 included.
     pub replays: usize,
     /// How many times their largest spread is allowed.
     pub times: f64,
-    /// What is allowed in each step.
+    /// The tolerance of each step.
     pub steps: Vec<Allowed>,
-    /// What the run's numbers were rounded to at its operations, which is done here too; none where they have all bits.
+    /// The precision to which the run's operations rounded numbers, used here too; none if they have all bits.
     #[serde(deserialize_with = "kept::any_word")]
     pub rounded: Option<ProgramWord>,
     /// The error of the learning rate that the tolerance is held against, in percent.
@@ -228,15 +228,15 @@ pub struct RepeatedEvaluation {
     pub not_made: Option<String>,
     /// Why its bytes were not counted.
     pub not_counted: Option<String>,
-    /// What is wrong in it.
+    /// The contradiction in it.
     pub differs: Option<String>,
-    /// What is off by more than rounding explains.
+    /// The difference larger than rounding explains.
     pub unclear: Option<String>,
     /// Which training batches stand in the text.
     pub trained_on: Option<String>,
 }
 
-/// What became of a replay that claims asked for.
+/// The summary of a replay that claims asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ReplayOutcome {
     /// It was executed.
@@ -250,14 +250,14 @@ pub enum ReplayOutcome {
 /// Replays by the names of their bundles and what was replayed.
 pub type Replays = BTreeMap<(String, Extent), ReplayOutcome>;
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
     /// The bundle.
     pub bundle: String,
     /// Its digest.
     pub digest: String,
-    /// What was replayed.
+    /// The replayed steps.
     pub extent: Extent,
     /// The steps of the whole run.
     pub of_steps: u64,
@@ -275,7 +275,7 @@ pub struct Replay {
     pub reason: String,
     /// The code of the verdict, where it is not verified.
     pub code: Option<&'static Code>,
-    /// What the steps start from.
+    /// The start of the steps.
     pub start: String,
     /// Where the batches come from.
     pub batches: Batches,
@@ -295,15 +295,15 @@ pub struct Replay {
     pub shares: Vec<ToleranceShare>,
     /// The committed states that came out, by the steps before them.
     pub states: Vec<u64>,
-    /// What else was compared, one line each.
+    /// Further comparisons, one line each.
     pub also: Vec<String>,
     /// How the records of the run agree with a slice.
     pub records: RecordsReport,
     /// The evaluations that were made again.
     pub evaluations: Vec<RepeatedEvaluation>,
-    /// What the steps read, where that is less than it looks like.
+    /// Remarks on the batches, if they contain less than it looks like.
     pub reading: Vec<String>,
-    /// What was not compared, and what the config says otherwise than the slice states.
+    /// Quantities that were not compared, and settings that differ between the config and the slice.
     pub uncompared: Vec<String>,
     /// Planted faults.
     pub faults: Vec<PlantedFault>,
@@ -333,12 +333,12 @@ impl Replay {
         self.engines.as_ref().is_some_and(EnginesReport::confirm)
     }
 
-    /// What would have been seen: of each kind of fault that was planted and showed, the smallest.
+    /// The detectable faults: of each kind of fault that was planted and detected, the smallest.
     pub fn would_have_been_seen(&self) -> impl Iterator<Item = &PlantedFault> {
         self.faults.iter().filter(|fault| fault.at.is_some())
     }
 
-    /// What cannot be seen by these steps, one line each, for whoever reviews the run: what was not executed, and of what was
+    /// The limits of these steps, one line each, for whoever reviews the run: what was not executed, and of what was
     /// executed the faults that do not show.
     pub fn cannot_be_seen(&self) -> Vec<String> {
         let mut unseen = self.not_executed();

@@ -54,7 +54,7 @@ impl<T: Kernels> DerefMut for HostNumbers<T> {
     }
 }
 
-/// What lies there; nothing where nothing is given.
+/// The values there; nothing where nothing is given.
 fn slice<T: Kernels>(numbers: Option<&HostNumbers<T>>) -> &[T] {
     numbers.map_or(&[], |numbers| numbers)
 }

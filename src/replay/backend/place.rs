@@ -31,13 +31,13 @@ impl Place {
         fault.map_or(Ok(()), |fault| Err(device_failed(format!("{}: {fault}", self.id()))))
     }
 
-    /// What `--device` calls it.
+    /// Its id for `--device`.
     pub fn id(&self) -> &str {
         self.device.as_ref().map_or("cpu", Device::id)
     }
 }
 
-/// What a device did not do.
+/// The error for an operation that a device did not complete.
 pub fn device_failed(what: String) -> Error {
     DEVICE_FAILED.at(Location::file("--device"), "a device that completes every operation", what)
 }

@@ -48,7 +48,7 @@ pub struct Corpus {
     pub name: String,
     /// The digest of the file, or, of a generated text, that of the training text.
     pub sha256: Digest,
-    /// What made the tokens.
+    /// The tokenizer.
     pub tokenizer: Tokenizer,
     /// The training documents in a row.
     pub train: Tokens,

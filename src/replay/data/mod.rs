@@ -1,4 +1,4 @@
-//! What a run reads: a corpus as tokens, split in whole documents, and the order of its batches.
+//! The input of a run: a corpus as tokens, split in whole documents, and the order of its batches.
 //!
 //! Owns texts, their documents, tokenizers, the split, overlap, data reuse and the order. The generator
 //! of the embedded language is `crate::language`; what is computed on the tokens is left to the model.

@@ -44,11 +44,11 @@ impl Least {
 /// The documents of each part.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// What is trained on.
+    /// The training part.
     pub train: Vec<String>,
-    /// What learning rates are chosen by.
+    /// The part for choosing learning rates.
     pub development: Vec<String>,
-    /// What results are read from.
+    /// The part for results.
     pub validation: Vec<String>,
 }
 

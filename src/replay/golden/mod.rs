@@ -23,7 +23,7 @@ pub use training::{BALANCED, DENSE, MIXTURE, Rehearsal};
 /// The digests, a line for each case.
 pub const DIGESTS: &str = include_str!("digests.txt");
 
-/// What is held against one line of [`DIGESTS`].
+/// The bits that are compared with one line of [`DIGESTS`].
 struct Case {
     name: &'static str,
     /// Everything that the case computes.

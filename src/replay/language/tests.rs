@@ -1,4 +1,4 @@
-//! What must hold of texts and their probabilities.
+//! The properties that must hold for texts and their probabilities.
 
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::convert::Infallible;

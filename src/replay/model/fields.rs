@@ -63,7 +63,7 @@ impl Fields<'_> {
         Err(self.refuse(&UNSUPPORTED, key, "a finite number of at least 0"))
     }
 
-    /// What a word stands for.
+    /// The value that a word stands for.
     pub fn word<V: Copy>(self, key: &str, words: &[(&str, V)]) -> Result<V, Error> {
         let word = self.0.required(key)?.text()?;
         match words.iter().find(|(name, _)| *name == word) {

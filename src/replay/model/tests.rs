@@ -599,7 +599,7 @@ const CONFIG: &str = r#"{
     "moe_intermediate_size": 6, "num_shared_experts": 2, "num_dense_layers": 1, "norm_eps": 1e-5,
     "norm_topk_prob": true
 }"#;
-/// What shapes no tensor.
+/// The settings that shape no tensor.
 const REST: &str = r#", "rope_theta": 100.0, "seq_len": 7, "gate": "sigmoid", "balancing": "loss",
     "aux_loss_alpha": 0.01, "router_z_loss": 0.001 }"#;
 

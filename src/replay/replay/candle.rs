@@ -48,7 +48,7 @@ pub fn rows_of_parts(course: &Course, machine: &Machine) -> Result<Vec<PartRows<
     Ok(wide.collect())
 }
 
-/// What candle's products and random numbers on CUDA come from, and the files that it looks for.
+/// The libraries for candle's products and random numbers on CUDA, and the files that it looks for.
 const CUDA_LIBRARIES: [(&str, &[&str]); 2] = [
     ("cuBLAS", &["libcublas.so", "libcublas.so.13", "libcublas.so.12"]),
     ("cuRAND", &["libcurand.so", "libcurand.so.10"]),
@@ -195,7 +195,7 @@ fn step(course: &Course, at: u64) -> TaskStep {
     }
 }
 
-/// What came out, in the terms of a log and in its order of tensors.
+/// The results, in the terms of a log and in its order of tensors.
 fn told(names: &[String], task: &SliceTask, run: EngineRun) -> SecondRun {
     let last = run.steps.len().checked_sub(1);
     let of = |made: (usize, &EngineStep)| logged(names, made.1, Some(made.0) == last);

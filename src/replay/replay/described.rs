@@ -1,4 +1,4 @@
-//! What a receipt says of a whole run and of its data, held against its config and against the data.
+//! The receipt's statements about a whole run and its data, compared with its config and with the data.
 
 use super::machine::ReplayedRun;
 use crate::data::Corpus;

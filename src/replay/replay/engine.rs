@@ -67,7 +67,7 @@ fn resolve(
     }
 }
 
-/// What a step costs beside its products of matrices, measured on small models: routing takes a fifth of them, and to update a
+/// The cost of a step besides its matrix products, measured on small models: routing takes a fifth of them, and to update a
 /// parameter, with its digests, takes as long as so many operations.
 const ROUTED: f64 = 1.2;
 const UPDATED: f64 = 1400.0;

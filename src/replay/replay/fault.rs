@@ -28,7 +28,7 @@ const AVERAGE: f64 = 0.999;
 
 /// A fault in a course.
 pub struct Planted {
-    /// What was planted.
+    /// The planted fault.
     pub what: String,
     /// Its relative size, where it has sizes.
     pub size: Option<f64>,
@@ -40,7 +40,7 @@ pub struct Planted {
 pub struct Fault {
     /// Its name.
     pub id: &'static str,
-    /// What can be planted.
+    /// The faults that can be planted.
     pub planted: Result<Vec<Planted>, String>,
 }
 
@@ -60,13 +60,13 @@ pub fn with_other_rate(course: &Course) -> Course {
 /// The faults that have to show where numbers have fewer bits: their names begin like this.
 pub const DECISIVE: [&str; 3] = ["learning-rate", "swapped-batch", "dropped-gradient-matrix"];
 
-/// What faults are planted in.
+/// The course in which faults are planted.
 pub struct Garden<'a> {
     /// The course.
     pub course: &'a Course,
     /// Its tensors.
     pub layout: &'a Layout,
-    /// What its log says.
+    /// The logged steps.
     pub logged: &'a [Step],
     /// Rows of the validation text in place of those of the steps; or why there are none.
     pub held_out: &'a Result<Vec<Vec<u32>>, String>,
@@ -81,7 +81,7 @@ enum TensorKind {
     Matrix,
     /// With one dimension, as the weight of a norm.
     Norm,
-    /// What sends tokens to experts.
+    /// A router, which sends tokens to experts.
     Router,
 }
 

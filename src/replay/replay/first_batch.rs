@@ -21,7 +21,7 @@ use repro_core::source::Error;
 use repro_kernels::portable::Isa;
 use repro_model::replay::Extent;
 
-/// What the comparison came to.
+/// The outcome of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchOutcome {
     /// Everything that was logged follows from the config.
@@ -60,7 +60,7 @@ pub struct PartDifference {
 /// The report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FirstBatch {
-    /// What it came to.
+    /// Its outcome.
     pub outcome: BatchOutcome,
     /// Why, unless it agrees.
     pub reason: String,
@@ -266,7 +266,7 @@ fn of_layer(tensor: &str) -> String {
     layer_of(tensor).map_or_else(String::new, |layer| format!(" of layer {layer}"))
 }
 
-/// What lies before an operation, in words.
+/// The part of the model before an operation, in words.
 fn input_of(rows: &OperationRows<f64>, tensor: &str) -> String {
     let layer = of_layer(tensor);
     match (rows.before, rows.kind) {
@@ -284,7 +284,7 @@ fn input_of(rows: &OperationRows<f64>, tensor: &str) -> String {
     }
 }
 
-/// What an operation makes, in words.
+/// The output of an operation, in words.
 fn output_of(rows: &OperationRows<f64>, tensor: &str) -> String {
     let layer = of_layer(tensor);
     match rows.kind {

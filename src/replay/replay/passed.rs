@@ -17,7 +17,7 @@ pub struct PassedSlices {
     slices: Vec<Slice>,
     /// The tensors with which each slice begins, by its first step.
     begun: BTreeMap<u64, Vec<Values>>,
-    /// What the steps read.
+    /// The batches of the steps.
     rows: RowsRead,
 }
 
@@ -57,7 +57,7 @@ impl PassedSlices {
         Ok(found)
     }
 
-    /// What they say of update `update`, where their tensors are those of `layout`.
+    /// Their values for update `update`, if their tensors match `layout`.
     pub fn step(&self, update: u64, layout: &Layout) -> Option<Step> {
         let native = |slice: &&Slice| {
             let names = slice.tensors.iter().map(|tensor| &tensor.name);

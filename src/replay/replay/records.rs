@@ -44,9 +44,9 @@ const UNIT: f64 = f32::EPSILON as f64;
 pub struct Contradiction {
     /// The slice.
     pub place: Location,
-    /// What was recorded.
+    /// The recorded value.
     pub expected: String,
-    /// What the slice says.
+    /// The value in the slice.
     pub found: String,
     /// Whether no number of several records agrees: the slice then looks like one of another run.
     pub total: bool,
@@ -68,7 +68,7 @@ pub struct RecordsFound {
     pub contradiction: Option<Contradiction>,
 }
 
-/// What a record may hold of the numbers of the steps.
+/// The possible readings of a record's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// That of its step.
@@ -97,7 +97,7 @@ impl Reading {
 /// A column of the records.
 #[derive(Clone)]
 struct Column {
-    /// What the log calls it.
+    /// Its name in the log.
     name: String,
     /// Of each record, its step, that of the record before it, and the number.
     rows: Vec<(u64, u64, f64)>,
@@ -124,7 +124,7 @@ impl Column {
         Ok(Self { name: name.to_owned(), rows, half, narrow: 0.0 })
     }
 
-    /// What the steps say of a record in one reading; nothing where that lies outside of the slice.
+    /// The value for a record from the steps in one reading; nothing if that lies outside the slice.
     fn said(
         reading: Reading,
         (step, before): (u64, u64),
@@ -189,7 +189,7 @@ impl Column {
         })
     }
 
-    /// What all numbers were multiplied by that a reading gives: nothing where there are too few, and where trainers multiply so
+    /// The constant factor of all numbers in a reading: nothing where there are too few, and where trainers multiply so
     /// themselves, by whole numbers and their reciprocals (parts of a batch, machines, scales of the loss) or into bits.
     fn factor(&self, value: &dyn Fn(u64) -> Option<f64>) -> Option<(f64, usize)> {
         let of = |reading: &Reading| {

@@ -36,7 +36,7 @@ use repro_model::replay::{
 };
 use repro_stats::rng::Rng;
 
-/// What a token that is routed elsewhere may change of an update, relative to it; a tenth of what a rate off by 1% does.
+/// The possible effect of a rerouted token on an update, relative to it; a tenth of the effect of a rate off by 1%.
 const OF_ONE_TOKEN: f64 = 1e-3;
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
@@ -44,9 +44,9 @@ pub struct Session<'a> {
     pub subject: &'a ReplayedRun<'a>,
     pub course: Course,
     pub layout: Layout,
-    /// What the log says, up to where the replay goes.
+    /// The logged steps, up to where the replay goes.
     pub logged: Vec<Step>,
-    /// What it says of the tensors at the end, where the replay goes to the end of the slice.
+    /// The logged tensors at the end, if the replay goes to the end of the slice.
     ends: Vec<Option<Logged>>,
     batches: Batches,
     sampled: Option<SampledMicroBatches>,
@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
         Ok(OwnReplay { replay, executed: Some(executed), calibration })
     }
 
-    /// What the faults show that are planted in the slice, unless the caller wants none.
+    /// Tests which planted faults the slice detects, unless the caller wants none.
     pub fn planted(
         &self,
         calibration: Option<&Calibration>,
@@ -293,7 +293,7 @@ impl<'a> Session<'a> {
         self.subject.comparison() == ReplayComparison::Bitwise
     }
 
-    /// What rounding explains of the steps that were made, where the log and a second account, if there is one, may
+    /// The rounding tolerance of the executed steps, where the log and a second account, if there is one, may
     /// route tokens otherwise.
     pub fn calibrate(
         &self,
@@ -606,7 +606,7 @@ impl<'a> Session<'a> {
         is_calibrated && is_unknown && (comes_before_updates(divergence) || is_small)
     }
 
-    /// What rounding hides, so that nothing is verified: with all bits of float32, the updates of some tensors; with fewer,
+    /// The reason why rounding prevents a verification: with all bits of float32, the updates of some tensors; with fewer,
     /// one of the faults that have to show.
     fn hidden(&self, coarse: usize, faults: &[PlantedFault]) -> Option<String> {
         if self.course.regime.precision == Precision::Full {
@@ -750,7 +750,7 @@ fn sampled(
     Ok(Some(SampledMicroBatches { numbers, of, seed: sample.seed }))
 }
 
-/// What is allowed of a quantity: nothing where bits are compared.
+/// The tolerance of a quantity: nothing where bits are compared.
 fn tolerance(calibration: Option<&Calibration>, at: usize, quantity: StepQuantity) -> f64 {
     calibration.map_or(0.0, |calibration| calibration.tolerance(at, quantity))
 }

@@ -8,11 +8,11 @@ use crate::model::{Angles, ModelFamily, OWN_MODELS, family_of};
 use repro_core::source::{Error, Kind, Node};
 use repro_model::replay::UNKNOWN_SETTINGS;
 
-/// What decides the steps of any run, and is read.
+/// The settings that decide the steps of any run, and are read.
 const OF_RUN: &[&str] =
     &["arithmetic", "batch_size", "dtype", "seed_data", "seed_init", "seq_len", "steps"];
 
-/// What decides how tensors are moved, and is read where slices do not state it.
+/// The settings that decide how tensors are moved, and are read if slices do not state it.
 const DECLARED: &[&str] = &[
     "adam_beta1",
     "adam_beta2",
@@ -28,7 +28,7 @@ const DECLARED: &[&str] = &[
     "weight_decay",
 ];
 
-/// What shapes our models, and is read.
+/// The settings that shape our models, and are read.
 const OF_MODEL: &[&str] = &[
     "aux_loss_alpha",
     "balancing",
@@ -54,7 +54,7 @@ const OF_MODEL: &[&str] = &[
     "vocab_size",
 ];
 
-/// What changes no step: what is read of the data lies in a slice, and the rest is about what is written down.
+/// The settings that change no step: a slice contains the data that it reads, and the rest is about what is written down.
 const WITHOUT_EFFECT: &[&str] = &[
     "_attn_implementation",
     "_name_or_path",
@@ -120,7 +120,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "use_reentrant",
 ];
 
-/// What decides how gradients move tensors: settings that only describe a run whose slices state that themselves.
+/// The settings of updates, which only describe a run whose slices state them.
 const OF_UPDATES: &[&str] = &[
     "accumulate_grad_batches",
     "adam_beta1",
@@ -190,7 +190,7 @@ const OF_UPDATES: &[&str] = &[
     "weight_decay",
 ];
 
-/// What a setting is that changes nothing.
+/// The kinds of settings that change nothing.
 enum Harmless {
     /// Null, false, 0, an empty text or list.
     Off,
@@ -292,7 +292,7 @@ pub struct Setting {
     pub name: Cow<'static, str>,
     /// The models of which it is read whatever its value.
     pub models: Vec<&'static str>,
-    /// What it is of all models: `read`, `without-effect`, or `of-updates` where slices state updates themselves.
+    /// Its role in all models: `read`, `without-effect`, or `of-updates` where slices state updates themselves.
     pub role: Option<&'static str>,
     /// At which value it changes nothing, in models that do not read it: a kind, and its words or another setting.
     pub harmless: Option<(&'static str, Vec<&'static str>)>,
@@ -315,7 +315,7 @@ pub fn settings() -> Vec<Setting> {
     all
 }
 
-/// What lies in a table of angles: fields of every kind of them, and of some.
+/// The fields of a table of angles: fields of every kind of them, and of some.
 fn angles() -> Vec<Setting> {
     let models: Vec<_> = ModelFamily::all()
         .iter()

@@ -1,4 +1,4 @@
-//! What a bundle says of a stretch of steps: the batches that it read and what each step gave.
+//! The recorded steps of a bundle: the batches that were read and the result of each step.
 //!
 //! Everything is checked against the run's own config before a step is made: shapes, the vocabulary,
 //! finite numbers, and the records of the run.
@@ -19,7 +19,7 @@ use repro_core::digest::Digest;
 use repro_core::source::{Error, Location, Node};
 use repro_model::replay::{BAD_SLICE, BEYOND_VOCABULARY, Extent, NO_SLICE, ReplayComparison};
 
-/// What the names of logged gradients begin with.
+/// The prefix of logged gradients' names.
 pub const GRADIENT: &str = "gradient.";
 /// How far the mean of logged losses may be off, relative to it: they are float32.
 const OF_MEANS: f64 = 1e-6;
@@ -41,7 +41,7 @@ pub struct Slice {
     pub rows: Vec<Vec<u32>>,
     /// Of each step, what is known of its tokens; empty where there is nothing.
     pub marks: Vec<Marks>,
-    /// What each step gave.
+    /// The result of each step.
     pub steps: Vec<Step>,
     /// The tensors, in the order of the log; empty where nothing was logged of them.
     pub tensors: Vec<Logged>,
@@ -55,7 +55,7 @@ pub struct Slice {
     pub records: RecordsFound,
 }
 
-/// What the log says of a tensor at the end of the slice.
+/// The logged state of a tensor at the end of the slice.
 #[derive(Debug, Clone)]
 pub struct Logged {
     /// Its name.
@@ -384,7 +384,7 @@ impl Reader<'_> {
     }
 }
 
-/// What each micro-batch of a step weighs among all.
+/// The weight of each micro-batch of a step among all.
 fn weights(regime: &Regime, marks: Option<&Marks>) -> Vec<f64> {
     let count = regime.micro_batches.max(1);
     let counted = marks.map(|marks| marks.counted.as_slice()).filter(|all| !all.is_empty());

@@ -1,4 +1,4 @@
-//! What a replay starts from: weights and moments of a checkpoint, or those that a seed gives.
+//! The start of a replay: weights and moments of a checkpoint, or those that a seed gives.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ pub struct Start {
     pub step: u64,
     /// Weights and moments, by our names; courses that do not change them share them.
     pub tensors: Arc<TensorFile>,
-    /// What messages call them.
+    /// Its name in messages.
     pub name: String,
-    /// What a report says of it.
+    /// Its description in a report.
     pub shown: String,
 }
 

@@ -1,4 +1,4 @@
-//! What one step gives, in the order in which it comes about, and where two accounts of it part.
+//! The results of one step, in the order in which they are computed, and where two accounts of it diverge.
 //!
 //! The order is that of execution: routing and loss on the way forward, gradients from the loss back to
 //! the tokens, their common norm, then the update of each tensor. So the first quantity that differs is
@@ -10,7 +10,7 @@ use repro_model::replay::{Divergence, StepReport, ToleranceShare};
 /// The significant digits of numbers that differ in them.
 const DIGITS: usize = 9;
 
-/// What a step gives, or what a log says of it; absent is what was not logged.
+/// The result of a step, or its log; values that were not logged are absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
     /// The cross-entropy before the update.

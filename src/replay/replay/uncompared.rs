@@ -1,4 +1,4 @@
-//! What a replay of a slice leaves open, in words: what was not logged, what was logged and not compared, what the config says
+//! The open points of a slice's replay, in words: what was not logged, what was logged and not compared, what the config states
 //! beside what the slice states.
 
 use super::course::Marks;
@@ -8,12 +8,12 @@ use crate::{ParameterGroup, Precision, Regime, UpdateMethod};
 use repro_core::source::{Kind, Node};
 use std::collections::HashSet;
 
-/// What is left open of a slice.
+/// The open points of a slice.
 #[derive(Debug, Clone, Default)]
 pub struct LeftOpen {
-    /// What the steps read, where that is less than it looks like.
+    /// Remarks on the batches, if they contain less than it looks like.
     pub reading: Vec<String>,
-    /// What is not compared, and what the config says otherwise.
+    /// Quantities that were not compared, and settings that differ in the config.
     pub uncompared: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ const OF_CLIPPING: &[&str] = &["grad_clip", "gradient_clip_val", "max_grad_norm"
 /// Numbers that are one setting, written twice.
 const SAME: f64 = 1e-6;
 
-/// What is left open of a slice of another program.
+/// Lists the open points of a slice of another program.
 pub fn of_other_program(
     slice: &Slice,
     logged: &[Step],
@@ -60,7 +60,7 @@ pub fn of_other_program(
     open
 }
 
-/// What was not logged.
+/// Lists the quantities that were not logged.
 fn missing(logged: &[Step], layout: &Layout) -> Vec<String> {
     let lacks = |has: fn(&Step) -> bool| !logged.iter().any(has);
     let all: [(&str, bool); 5] = [
@@ -74,7 +74,7 @@ fn missing(logged: &[Step], layout: &Layout) -> Vec<String> {
     if names.is_empty() { Vec::new() } else { vec![format!("{}: not logged", names.join(", "))] }
 }
 
-/// What a slice reads, where that is less than its batches look like: targets that do not count, rows that are there twice.
+/// Describes batches that contain less than it looks like: targets that do not count, duplicate rows.
 pub fn read_of(rows: &[Vec<u32>], marks: &[Marks], width: usize) -> Vec<String> {
     let mut said = Vec::new();
     let counted: Vec<_> = marks.iter().flat_map(|marks| &marks.counted).collect();
@@ -91,7 +91,7 @@ pub fn read_of(rows: &[Vec<u32>], marks: &[Marks], width: usize) -> Vec<String> 
     said
 }
 
-/// What a config says otherwise than the slice states. It only describes the run, and does not decide.
+/// Lists where a config differs from the slice. The config only describes the run, and does not decide.
 pub fn described(config: Node<'_>, regime: &Regime) -> Vec<String> {
     let number = |name: &str| match config.get(name) {
         Some(node) if matches!(node.value().kind, Kind::Number(_)) => node.float().ok(),

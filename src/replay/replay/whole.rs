@@ -132,7 +132,7 @@ fn by_step<'b>(bundle: &'b Bundle, file: &str) -> Result<BTreeMap<u64, Node<'b>>
 /// Files of an evaluation, and the loss on held-out text.
 type Evaluated = Option<(Vec<(String, String)>, f64)>;
 
-/// What the checkpoints of a walk are asked.
+/// The evaluations at the checkpoints of a walk.
 struct Examining<'a> {
     subject: &'a ReplayedRun<'a>,
     extent: Extent,

@@ -32,7 +32,7 @@ use training::Training;
 pub use examination::{ExaminedPoint, examine, suite};
 pub use receipt::held_out;
 
-/// What a run is trained with and on.
+/// The environment of a run: its data, machine and watchers.
 pub struct Context<'a> {
     /// Where its bundle is written.
     pub disk: &'a dyn Disk,

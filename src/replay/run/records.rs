@@ -1,6 +1,6 @@
 //! The chained files of a run that may go on after it was killed: `metrics.jsonl` and `states.jsonl`.
 //!
-//! What an earlier attempt wrote is never cut off: lines that stand there after the saved state must
+//! The records of an earlier attempt are never cut off: lines that stand there after the saved state must
 //! come out again, byte for byte, when their steps are executed again. A torn end is dropped: a last
 //! line without its line feed, or what follows a hole that a loss of power has left. Wall-clock times go
 //! into `timing.jsonl` beside the records, where nothing is compared.
@@ -58,7 +58,7 @@ pub struct Records {
     _lock: File,
 }
 
-/// What was found of an earlier attempt.
+/// The findings about an earlier attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempt {
     /// Records whose steps are executed again.

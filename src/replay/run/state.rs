@@ -1,4 +1,4 @@
-//! What an unfinished run needs to go on, beside its payload.
+//! The state that an unfinished run needs to resume, besides its payload.
 
 use super::records::Reached;
 use crate::{LOST_STATE, TensorFile};
@@ -19,7 +19,7 @@ record! {
         step: u64,
         /// The digest of the data that they read.
         data_sha256: Digest,
-        /// What tells the start of the run from all others, where started runs are logged.
+        /// The id that distinguishes the start of the run from all others, if started runs are logged.
         attempt: Option<Digest>,
         /// The file with the weights and the optimizer's moments; none where the run only has to be sealed.
         weights: Option<String>,

@@ -37,7 +37,7 @@ pub struct Training<'a, B: Backend> {
     writer: BundleWriter<'a>,
     records: Records,
     slices: Slices,
-    /// What is done and written; of `state.step` steps.
+    /// The state that is done and written; of `state.step` steps.
     state: State,
     /// Its line in the log of started runs.
     start: Option<DeclaredStart>,

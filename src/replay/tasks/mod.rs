@@ -30,9 +30,9 @@ codes! {
     TOO_FEW_ITEMS = "task-list::too-few-items", "a task has too few items for its few-shot prompts", "lower `num_fewshot`, or add items";
 }
 
-/// What stands between context and continuation where a task does not say.
+/// The default text between context and continuation.
 pub const DELIMITER: &str = " ";
-/// What stands after each example of a prompt where a task does not say.
+/// The default text after each example of a prompt.
 pub const SEPARATOR: &str = "\n\n";
 
 /// A task: items of one kind and how they are asked.
@@ -46,11 +46,11 @@ pub struct Task {
     pub rule: ChoiceRule,
     /// How many other items precede each as examples.
     pub shots: usize,
-    /// What stands before the first example.
+    /// The text before the first example.
     pub preamble: String,
-    /// What stands between a context and its continuation.
+    /// The text between a context and its continuation.
     pub delimiter: String,
-    /// What stands after each example.
+    /// The text after each example.
     pub separator: String,
     /// Its items.
     pub items: Vec<Item>,
@@ -88,9 +88,9 @@ pub struct Item {
 /// A continuation and what precedes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// What precedes.
+    /// The context.
     pub context: Arc<str>,
-    /// What is scored.
+    /// The scored continuation.
     pub continuation: Arc<str>,
 }
 
@@ -185,7 +185,7 @@ impl Task {
         }
     }
 
-    /// What guessing scores: the mean of one over the number of passages; nothing is guessed where each
+    /// The score of guessing: the mean of one over the number of passages; nothing is guessed where each
     /// token must be right.
     pub fn chance(&self) -> BigRational {
         if self.form == ItemForm::LanguageModeling || self.items.is_empty() {

@@ -29,7 +29,7 @@ struct Alike<'c, 'r> {
     all: Vec<&'c EntryChange<'r>>,
 }
 
-/// What is told together, in order.
+/// Groups the changes that are reported together, in order.
 fn alike<'c, 'r>(changes: &[&'c EntryChange<'r>]) -> Vec<Alike<'c, 'r>> {
     let mut groups: Vec<Alike> = Vec::new();
     for change in changes.iter().copied() {
@@ -66,12 +66,12 @@ struct ToldPart<'c, 'r> {
     name: &'r str,
     title: &'r str,
     kinds: Vec<(ChangeKind, Vec<&'c EntryChange<'r>>)>,
-    /// What is counted and not listed, unless it is asked for.
+    /// Changes that are counted and listed only on request.
     counted: Option<String>,
     whole: Option<&'c PartChange<'r>>,
 }
 
-/// What is told of each post or document in which something changed.
+/// Collects the changes of each post or document.
 fn told<'c, 'r>(comparison: &'c ReportComparison<'r>, verbose: bool) -> Vec<ToldPart<'c, 'r>> {
     let mut names: Vec<&str> = comparison.entries.iter().map(|change| change.part).collect();
     names.extend(comparison.parts.iter().map(|change| change.part));
@@ -238,7 +238,7 @@ fn entries(page: &mut Page, kind: ChangeKind, changes: &[&EntryChange], options:
     }
 }
 
-/// What changed of what a verdict rests on, and why it is what it is now.
+/// Lists the changed grounds of a verdict, and the reason for the verdict now.
 fn causes(change: &EntryChange) -> Vec<String> {
     // Names are made of the words: where these changed, nobody asks why the name did.
     let others = change.because.iter().filter(|one| one.what != GroundKind::Name);

@@ -1,10 +1,10 @@
-//! What a verdict rests on, one thing each, and how a difference in it is told.
+//! The grounds of a verdict, one thing each, and the words for a difference in them.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What a ground is about, in the order in which differences are told.
+/// The kinds of grounds, in the order in which differences are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroundKind {
@@ -14,9 +14,9 @@ pub enum GroundKind {
     Number,
     /// The quoted words.
     Words,
-    /// What the words are held against.
+    /// The expression that the words are bound to.
     Expression,
-    /// What a name or a formula stands for.
+    /// The meaning of a name or a formula.
     Meaning,
     /// Numbers that the post itself brings in.
     OwnNumbers,
@@ -24,9 +24,9 @@ pub enum GroundKind {
     Bundle,
     /// Where the evidence lies.
     Evidence,
-    /// What the evidence gives.
+    /// The value from the evidence.
     Result,
-    /// What counts as agreement.
+    /// The tolerance for agreement.
     Agreement,
     /// A number of a document that does not fit.
     Broken,
@@ -34,7 +34,7 @@ pub enum GroundKind {
     Rows,
     /// The caller's minimum, which a claim may be below.
     Minimum,
-    /// What became of the signature of a bundle.
+    /// The verdict on a bundle's signature.
     Signature,
     /// The digest of the post file.
     Post,
@@ -79,7 +79,7 @@ impl GroundKind {
         matches!(self, Self::Bundle | Self::Evidence)
     }
 
-    /// What it is called, `of` a thing.
+    /// The words for it, `of` a thing.
     pub(crate) fn words(self, of: &str) -> String {
         match self {
             Self::Name => "its name".to_owned(),

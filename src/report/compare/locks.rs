@@ -23,7 +23,7 @@ pub struct LockChange<'r> {
     pub leaves_unlocked: bool,
 }
 
-/// What of the files of both sides is another; `changed` has, by post, what else changed of it as a whole, in words, and `moved` the old
+/// The locks that differ between the two sides; `changed` has, by post, what else changed of it as a whole, in words, and `moved` the old
 /// names of posts by their new ones.
 pub fn changed_locks<'r>(
     was: &'r JudgedReport,

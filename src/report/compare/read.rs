@@ -244,7 +244,7 @@ fn rank_of_method(word: &str) -> usize {
     rank(word, &[Compared, Recomputed, Replayed, ReplayedByTwo].map(Method::word))
 }
 
-/// What the names of an expression stand for, and the names in that, in the row of a table and in the post.
+/// The meanings of the names in an expression, and of the names in those, in the row of a table and in the post.
 fn used(said: &str, row: &[(String, String)], post: &[(String, String)]) -> Vec<Ground> {
     let mut grounds = Vec::new();
     let mut known = BTreeSet::new();
@@ -280,7 +280,7 @@ fn documents(root: Node) -> Result<BTreeMap<String, JudgedPart>, Error> {
     Ok(parts)
 }
 
-/// What a relation asks, of how many rows; what breaks it is among the findings.
+/// A relation and its row count; the findings list what breaks it.
 fn relation_grounds(node: Node) -> Result<[Ground; 2], Error> {
     let rows = node.required("asked")?.integer()?.to_string();
     Ok([

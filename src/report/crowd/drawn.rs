@@ -75,7 +75,7 @@ impl DrawnCrowd<'_> {
         self.page.paragraph(0, 2, BOLD, &words);
     }
 
-    /// What is wrong or open in one way, each kind with the first bundles that have it.
+    /// Problems of one weight, each kind with the first bundles that have it.
     fn kinds(&mut self, heading: &str, like: Verdict, weight: TroubleWeight) {
         let kinds = self.crowd.kinds.of(weight);
         if kinds.is_empty() {
@@ -165,7 +165,7 @@ impl DrawnCrowd<'_> {
     }
 }
 
-/// What is to be said of all of them in a sentence.
+/// The conclusion about all bundles in a sentence.
 fn conclusion(crowd: &Crowd) -> (Verdict, String) {
     let (all, fates) = (many(crowd.len(), "bundle"), &crowd.fates);
     let open = fates.count(BundleFate::Undecided);

@@ -10,7 +10,7 @@ const MOST_GROUPS: usize = 1000;
 const IN_A_FOLDER: usize = 2;
 /// and so many names begin alike: else they have nothing in common.
 const OF_A_BEGINNING: usize = 5;
-/// What ends the beginning of a name.
+/// The characters that end a name's prefix.
 const SEPARATORS: [char; 3] = ['-', '_', '.'];
 
 /// The groups of one way to group; nothing where there are too many.
@@ -65,7 +65,7 @@ impl NameGroups {
         self.initial_weights.add(beginning, fate);
     }
 
-    /// What the groups are, and how many bundles of each came to what, the worst first.
+    /// The kind of groups, and the results of each group, the worst first.
     pub(super) fn told(&self) -> Option<(&'static str, Vec<(&str, FateCounts)>)> {
         let folders = self.folders.told(IN_A_FOLDER).or_else(|| self.above.told(IN_A_FOLDER));
         let initial_weights = || self.initial_weights.told(OF_A_BEGINNING);

@@ -15,7 +15,7 @@ const MOST_ARMS: usize = 6;
 const LABEL: usize = 44;
 /// Units that are written beside each value.
 const TIMES: [&str; 2] = ["ms", "s"];
-/// What stands for an arm without a value.
+/// The cell of an arm without a value.
 const NONE: &str = "--";
 
 /// A quantity of some arms.

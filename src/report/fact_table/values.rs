@@ -16,9 +16,9 @@ const MOST_WHOLE: f64 = 1e15;
 /// How the values of one row are written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RowFormat {
-    /// What a value is divided by.
+    /// The divisor of each value.
     per: f64,
-    /// What stands behind each value: the unit of a time.
+    /// The text after each value: the unit of a time.
     unit: &'static str,
     /// Decimals; none for whole numbers.
     decimals: Option<usize>,

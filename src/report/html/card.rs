@@ -1,4 +1,4 @@
-//! What opens below a number: the words, what they are held against, where the evidence stands, and how to repeat it.
+//! The card that opens below a number: the words, what they are compared with, where the evidence is, and how to repeat it.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ const LINES: usize = 4;
 /// How an entry begins that is written as in a file.
 const CODE: &str = "<dd class=\"code\">";
 
-/// What is told of claims elsewhere in a report.
+/// The context of claims that cards need from elsewhere in a report.
 pub struct ToldOfClaims<'r> {
     pub remarks: &'r Remarks<'r>,
-    /// What numbers behind ± can be, by claims.
+    /// The possible readings of numbers behind ±, by claim.
     pub spreads: &'r BTreeMap<String, SpreadChart>,
 }
 
@@ -47,7 +47,7 @@ pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], told: &ToldOfC
     page.push_str("</section>\n");
 }
 
-/// What a claim is called.
+/// The label of a claim.
 fn name(claim: &ClaimReport) -> String {
     match (claim.claimed.is_empty(), claim.quote.trim()) {
         (false, _) => format!("{}: {}", claim.claimed, wording::verdict(claim)),

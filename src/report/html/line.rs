@@ -5,7 +5,7 @@ use crate::outcome::Measured;
 
 /// The width of the line, in units of the picture.
 const WIDTH: f64 = 400.0;
-/// What is kept free at both ends.
+/// The margin at both ends.
 const EDGE: f64 = 12.0;
 /// An interval narrower than this is drawn as a point.
 const POINT: f64 = 3.0;

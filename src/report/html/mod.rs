@@ -297,7 +297,7 @@ fn statement(page: &mut String, told: &ToldTogether<'_>, cards: &mut PostCards<'
     cards.add(&id, &claims);
 }
 
-/// What else there is to know of a post: its evidence, what it leaves out, remarks, and a referee's questions.
+/// The rest of a post's report: its evidence, excused numbers, remarks, and a referee's questions.
 fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
     let others =
         remarks.all().iter().filter(|finding| finding.claim.is_none()).map(|finding| {

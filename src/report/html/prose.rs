@@ -72,7 +72,7 @@ fn told_title(text: &str, title: &str) -> usize {
     if is_title { first.len() + 1 } else { 0 }
 }
 
-/// What is open while a text is written.
+/// The elements that are open while a text is written.
 #[derive(Default)]
 struct ProseWriter {
     /// By so many levels its headings stand below those of the text.

@@ -1,4 +1,4 @@
-//! What a number behind ± can be: each reading as an interval beside the printed one, or the p that it gives.
+//! The possible readings of a number behind ±: each as an interval next to the printed one, or the p that it gives.
 
 use super::escaped::escaped;
 use super::figure::digits;

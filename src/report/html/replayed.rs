@@ -35,7 +35,7 @@ pub fn draw(page: &mut String, replays: &[ReplayChart]) {
     ));
 }
 
-/// What the steps would have shown, and what they cannot.
+/// The faults that the steps would have shown, and those that they cannot show.
 fn limits(chart: &ReplayChart) -> String {
     let list = |title: &str, lines: &[String]| {
         let lines: String =
@@ -73,7 +73,7 @@ impl<'r> KindOfShare<'r> {
         self.shares.iter().copied().max_by(|a, b| a.share.total_cmp(&b.share))
     }
 
-    /// What it looks like.
+    /// Its marker.
     fn sign(index: usize) -> &'static str {
         ["circle", "triangle", "cross"][index % 3]
     }

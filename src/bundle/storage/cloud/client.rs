@@ -23,7 +23,7 @@ const WORD_CAP: usize = 64;
 /// So many redirections are followed where any are.
 const REDIRECTIONS: usize = 5;
 
-/// What is remembered of the requests of one operation.
+/// A record of the requests of one operation.
 #[derive(Debug, Clone, Default)]
 pub struct SeenRequests {
     /// How many there were.

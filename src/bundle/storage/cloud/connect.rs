@@ -19,7 +19,7 @@ use crate::storage::{BAD_SETTINGS, NO_CREDENTIALS};
 struct Credentials {
     scheme: &'static str,
     variables: &'static [&'static str],
-    /// What a person does who has none of them set.
+    /// The help for a user who has set none of them.
     help: &'static str,
     /// Where the server is, if it is another than that of the provider.
     server: &'static [&'static str],

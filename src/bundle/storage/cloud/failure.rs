@@ -1,4 +1,4 @@
-//! What went wrong, in words that hold no secret and say what helps.
+//! Error messages that contain no secret and state what helps.
 
 use object_store::client::HttpErrorKind;
 use repro_core::source::{Code, Error, Location};
@@ -31,7 +31,7 @@ impl From<object_store::Error> for RequestFailure {
     }
 }
 
-/// What was asked of a store.
+/// The operation on a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     Read,

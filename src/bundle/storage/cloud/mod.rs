@@ -33,7 +33,7 @@ const LIST_CAP: usize = 20_000_000;
 const ROUNDS: usize = 4;
 /// The status of a part that begins where the object has ended.
 const NO_SUCH_PART: u16 = 416;
-/// What servers call a bucket that is not there, which is another thing than an object that is not.
+/// The servers' error words for a missing bucket, which differs from a missing object.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
 /// Objects below a prefix.
@@ -53,7 +53,7 @@ impl fmt::Debug for CloudStore {
     }
 }
 
-/// What an operation came to, with what its requests met.
+/// The result of an operation, with a record of its requests.
 type Outcome<T> = (Result<T, RequestFailure>, SeenRequests);
 
 impl CloudStore {
@@ -278,7 +278,7 @@ impl CloudStore {
         last
     }
 
-    /// What was read; nothing where there is no such object.
+    /// The bytes that were read; nothing if there is no such object.
     fn found<T>(&self, (outcome, seen): Outcome<T>, name: &str) -> Result<Option<T>, Error> {
         let has_bucket = seen.word.as_deref().is_none_or(|word| !NO_BUCKET.contains(&word));
         match outcome {

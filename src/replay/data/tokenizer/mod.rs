@@ -22,10 +22,10 @@ use repro_core::source::{Error, Location, Node};
 const FILE_CAP: u64 = 256 << 20;
 /// The most token numbers a tokenizer may have.
 const VOCABULARY_CAP: u32 = 1 << 24;
-/// What a table must give back: words, capitals, digits, marks, a line feed, two spaces.
+/// A text that a tokenizer must reproduce: words, capitals, digits, marks, a line feed, two spaces.
 const PROBE: &str = "Two words, and  3 more:\nThe end.";
 
-/// What turns texts into tokens.
+/// A tokenizer of texts.
 pub struct Tokenizer(Kind);
 
 enum Kind {

@@ -1,6 +1,6 @@
-//! What stands for `pieces` in a program built without the feature `tokenizers`: no file can be read.
+//! The replacement of `pieces` in a program built without the feature `tokenizers`: no file can be read.
 
-/// What a file says: there is none.
+/// The tokenizer of a file: there is none.
 pub enum Pieces {}
 
 impl Pieces {
