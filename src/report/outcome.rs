@@ -531,7 +531,7 @@ pub struct ExcusedWords {
 /// How a number went in the runs of some arms, to be drawn in one picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CourseChart {
-    /// The bundle and steps of the chart.
+    /// The plotted quantity.
     pub title: String,
     /// Over what: `tokens` or `step`.
     #[serde(deserialize_with = "kept::word")]

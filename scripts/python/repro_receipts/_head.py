@@ -1,5 +1,5 @@
-"""What a receipt says beside its files: the run, its trainer, model, data, seeds and machine. Fields are checked here,
-because a reader refuses what it does not know."""
+"""The head of a receipt: the run, its trainer, model, data, seeds and machine. Fields are checked here,
+because readers reject unknown ones."""
 from __future__ import annotations
 
 import operator
@@ -86,7 +86,7 @@ def _section(section: str, given: Any) -> Optional[Dict[str, Any]]:
 
 def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, Any], config: Any,
          extra: Any) -> Dict[str, Any]:
-    """What a receipt begins with; all that cannot stand there is refused at once."""
+    """The head of a receipt; raises at once if a field is invalid."""
     reasons: List[str] = []
     made: Dict[str, Any] = {}
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", name) \
@@ -122,7 +122,7 @@ def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, A
 
 
 def _line_of(path: str, name: str) -> Optional[str]:
-    """What follows `name` and a colon in the first such line of a file of the system."""
+    """The text after `name` and a colon in the first such line of a system file."""
     try:
         with open(path, encoding="utf-8", errors="replace") as lines:
             return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)
@@ -131,7 +131,7 @@ def _line_of(path: str, name: str) -> Optional[str]:
 
 
 def environment(given: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
-    """The machine as it is found; what is given wins. Libraries are looked at where they are loaded already."""
+    """The detected machine; given values take precedence. Libraries are inspected only if they are already loaded."""
     loaded: Dict[str, Any] = {name: sys.modules[name] for name in ("torch", "numpy", "jax", "tensorflow", "mlx")
                               if name in sys.modules}
     torch = loaded.get("torch")
@@ -159,14 +159,14 @@ def environment(given: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
 
 
 def rank(given: Optional[int]) -> int:
-    """The rank of this process: as given, or as launchers say; one process is rank 0."""
+    """The rank of this process: as given, or from the launcher; a single process is rank 0."""
     named = (os.environ.get(name, "") for name in RANKS)
     return operator.index(given) if given is not None else next((int(text) for text in named if text.isdigit()), 0)
 
 
 def lost_by_rank(given: Optional[int]) -> str:
-    """What a process of another rank than 0 says when it tells something. It says nothing where its rank was given, or stands
-    beside WORLD_SIZE, as launchers of one training set them; schedulers number processes that train apart too."""
+    """The message for calls on ranks other than 0. Empty if the rank was given, or is set together with
+    WORLD_SIZE, as launchers of one training do; schedulers also number processes that train independently."""
     name = next((name for name in RANKS if os.environ.get(name, "").isdigit()), None)
     if given is not None or name is None or name == "RANK" and "WORLD_SIZE" in os.environ:
         return ""
@@ -175,6 +175,6 @@ def lost_by_rank(given: Optional[int]) -> str:
 
 
 def real(value: Any) -> float:
-    """A number of a receipt."""
+    """A number in a receipt."""
     number: float = REAL(float(value))
     return number

@@ -1,4 +1,4 @@
-"""What a file of tokens costs under a model of PyTorch: the evaluation that `repro replay --data` makes again."""
+"""The loss of a PyTorch model on a file of tokens: the evaluation that `repro replay --data` repeats."""
 from __future__ import annotations
 
 import contextlib
@@ -47,7 +47,7 @@ def pinned(path: str) -> Dict[str, str]:
 
 @contextlib.contextmanager
 def still(model: Any) -> Iterator[None]:
-    """The model without dropout and without gradients, and randomness as it was afterwards."""
+    """Runs the model without dropout and gradients, and restores the random state afterwards."""
     training = [module for module in model.modules() if module.training]
     try:
         with torch.random.fork_rng(), torch.no_grad():
@@ -80,7 +80,7 @@ def read(data: bytes, dtype: str) -> torch.Tensor:
 
 
 def logits_of(model: Any, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The logits of all places. Some models answer those of the last place alone, unless they are given targets."""
+    """The logits at all positions. Some models return only the last position unless they are given targets."""
     for arguments in ((inputs,), (inputs, targets)):
         output = model(*arguments)
         parts = output if isinstance(output, (tuple, list)) else [getattr(output, "logits", output)]

@@ -23,11 +23,11 @@ class ProgramMissing(FileNotFoundError):
 
 
 class ProgramError(RuntimeError):
-    """The program did not come to a report."""
+    """The program produced no report."""
 
 
 def program() -> pathlib.Path:
-    """Where the program is: REPRO_BIN, else beside the interpreter, among the scripts of this installation, or on PATH."""
+    """The path of the program: REPRO_BIN, else next to the interpreter, among the scripts of this installation, or on PATH."""
     named = os.environ.get("REPRO_BIN")
     if named:
         if not os.access(named, os.X_OK):
@@ -46,12 +46,12 @@ def program() -> pathlib.Path:
 
 
 class Report:
-    """What the program reports. In a notebook it shows itself as the page that `--output html=` writes."""
+    """A report of the program. A notebook shows it as the page that `--output html=` writes."""
 
     def __init__(self, command: str, exit_status: int, document: Dict[str, Any], html: str, text: str) -> None:
         self.command = command
         self.exit_status = exit_status
-        """The exit status of the program: 0 where everything that was asked holds (the table is in the README)."""
+        """The exit status of the program: 0 if everything holds (the table is in the README)."""
         self.document = document
         """The whole report, as `--format json` writes it."""
         self.html = html
@@ -60,20 +60,20 @@ class Report:
 
     @property
     def verdicts(self) -> Dict[str, int]:
-        """How many claims are `verified`, `refuted`, `inconclusive` and `unchecked`; of a check of documents, how many
+        """The counts of `verified`, `refuted`, `inconclusive` and `unchecked` claims; for a check of documents, how many
         numbers are `consistent`, and how many findings are `refuted` or `inconclusive`."""
         return dict(self.document["summary"])
 
     @property
     def claims(self) -> List[Dict[str, Any]]:
-        """All claims, each with its verdict, its reason and its evidence; of a check of documents, all findings."""
+        """All claims, each with its verdict, its reason and its evidence; for a check of documents, all findings."""
         if self.command == "check":
             return list(self.document["findings"])
         return [claim for post in self.document["posts"] for claim in post["claims"]]
 
     @property
     def failures(self) -> List[Dict[str, Any]]:
-        """What could not be read or was refused: code, message, place, what was expected and found."""
+        """Inputs that could not be read or were rejected: code, message, place, expected and found."""
         return list(self.document["failures"])
 
     def __repr__(self) -> str:
@@ -126,5 +126,5 @@ def verify(*bundles: PathLike, post: Optional[str] = None, options: Sequence[str
 
 def check(*paths: PathLike, options: Sequence[str] = (), cwd: Optional[PathLike] = None,
           timeout: Optional[float] = None) -> Report:
-    """Recomputes what follows from what in published results, logs and bundles: `repro check`. Raises as `verify` does."""
+    """Checks published results, logs and bundles for contradictions: `repro check`. Raises as `verify` does."""
     return _run("check", [*options, "--", *(str(os.fspath(path)) for path in paths)], cwd, timeout)

@@ -1,8 +1,7 @@
-"""What stands against a replay of a PyTorch run, found before its first step; `repro_receipts.torch` asks it.
+"""Reasons against a replay of a PyTorch run, found before its first step, for `repro_receipts.torch`.
 
-`check(run, model, optimizer)` answers a list of sentences, each with what was found; an empty list means that nothing is
-known to stand against it. Which settings `repro replay` reads is listed in `_settings.py`, which is made from its
-source.
+`check(run, model, optimizer)` returns a list of sentences, each with what was found; an empty list means that no reason
+is known. `_settings.py`, generated from the source of `repro replay`, lists the settings that it reads.
 """
 from __future__ import annotations
 
@@ -35,32 +34,32 @@ PROBED, BFLOAT_PROBED = 1e-3, 0.05  # how far an optimizer may be from its rule
 
 
 class Refused(Unwritable):
-    """What no slice can say."""
+    """A property of a run that slices cannot represent."""
 
 
 def check(run: Any, model: Any, optimizer: Any, masters: Optional[Mapping[str, Any]] = None) -> List[str]:
-    """All that stands against replays of slices of this run; `run` is what `repro_receipts.init` answered, or its config.
-    `masters` are those of `Recorder`."""
+    """All reasons against replaying slices of this run; `run` is the result of `repro_receipts.init`, or its config.
+    `masters` is the argument of `Recorder`."""
     masters = {name_of(name): master for name, master in (masters or {}).items()}
     about_config, against = examine(run, model, all_of(optimizer), masters)
     return [str(reason) for reason in about_config + against]
 
 
 def examine(run, model, optimizers, masters):
-    """Reasons for which `repro replay` would refuse the config, and reasons for which a slice would not be the run's."""
+    """Reasons for which `repro replay` would reject the config, and reasons for which a slice would not match the run."""
     config = {**config_of(model), **(run if isinstance(run, dict) else run.config)}
     dtype = "bfloat16" if masters else "float32"
     return against_config(config, dtype), against_run(model, optimizers, masters)
 
 
 def all_of(optimizer):
-    """The optimizers of PyTorch, without what accelerate and Lightning put around them."""
+    """The PyTorch optimizers, without the wrappers of accelerate and Lightning."""
     given = optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]
     return [getattr(one, "optimizer", one) for one in given]
 
 
 def name_of(name):
-    """The name of a parameter without what wrappers put before it."""
+    """The name of a parameter without the prefixes of wrappers."""
     return ".".join(part for part in name.split(".") if part not in PREFIXES)
 
 
@@ -74,7 +73,7 @@ def unwrapped(model):
 # --- The config ---
 
 def config_of(model):
-    """What a model says of itself: the config of transformers, or a dataclass as nanoGPT and nanochat have it."""
+    """A model's own config: the config of transformers, or a dataclass as in nanoGPT and nanochat."""
     model = unwrapped(model)
     own, config = getattr(model, "config", None), {}
     if hasattr(own, "to_json_string"):
@@ -91,7 +90,7 @@ def config_of(model):
 
 
 def against_config(config, dtype="float32"):
-    """Settings that a replay needs and are missing, and settings that it would have to pass over."""
+    """Missing settings that a replay needs, and settings that it would ignore."""
     reasons = []
     kind = config.get("model_type")
     known = dialect(config) or ""
@@ -113,7 +112,7 @@ def against_config(config, dtype="float32"):
 
 
 def against_angles(config):
-    """Kinds of rotary angles that no replay knows, and what their tables have beside what is read of them."""
+    """Unsupported kinds of rotary angles, and settings in their dicts that no replay reads."""
     given = config.get("rope_parameters") or config.get("rope_scaling") or {}
     tables = [table for table in given.values() if isinstance(table, dict)] or [given]
     reasons = []
@@ -128,13 +127,13 @@ def against_angles(config):
 
 
 def dialect(config):
-    """The `model_type`, but for nanochat's models as transformers writes their configs, which are like Llama's."""
+    """The `model_type`, except for nanochat models in transformers' config format, which is like Llama's."""
     kind = config.get("model_type")
     return "llama" if kind == "nanochat" and "n_embd" not in config else kind
 
 
 def is_known(kind, name):
-    """Whether a setting is read of a model whatever its value, changes no step, or describes updates that slices state."""
+    """Whether a setting is read for a model at any value, changes no step, or describes updates that slices state."""
     return name in KNOWN or name in UPDATES or name in READ.get(kind, ())
 
 
@@ -155,7 +154,7 @@ def is_harmless(config, name, value):
 
 
 def balance_of(config, coefficient):
-    """The fields of a config that say a balance loss of routers, in the form that its `model_type` has."""
+    """The config fields for a balance loss of routers, in the form of its `model_type`."""
     if str(config.get("model_type")).startswith("repro-"):
         return {"balancing": "loss", "aux_loss_alpha": coefficient} if coefficient else {"balancing": "none"}
     return {"output_router_logits": bool(coefficient), "router_aux_loss_coef": coefficient}
@@ -164,7 +163,7 @@ def balance_of(config, coefficient):
 # --- The model and its optimizers ---
 
 def against_run(model, optimizers, masters):
-    """What makes a run another one than its slices could say."""
+    """Properties of a run that its slices cannot represent."""
     own = {name_of(name): p for name, p in model.named_parameters()}
     named = {name: masters.get(name, p) for name, p in own.items()}
     unknown = [f"`{name}` among the masters, which is no parameter of the model" for name in masters if name not in own]
@@ -236,8 +235,8 @@ def against_groups(named, optimizers):
 
 
 def against_state(optimizers, named, done):
-    """Optimizers that made another number of steps than the run, so that their means begin elsewhere, or keep means that
-    are rounded more than those of a replay."""
+    """Optimizers with a different step count than the run, so that their means start elsewhere, or with means that
+    are rounded more than in a replay."""
     for optimizer in optimizers:
         for name, p in named.items():
             state = optimizer.state.get(p) or {}
@@ -286,7 +285,7 @@ def betas_of(group):
 
 
 def muon_of(group):
-    """Muon of PyTorch, whose groups have coefficients, or of https://github.com/KellerJordan/Muon."""
+    """Muon from PyTorch, whose groups have coefficients, or from https://github.com/KellerJordan/Muon."""
     is_torch = "ns_coefficients" in group
     return {"optimizer": "muon", "momentum": float(group["momentum"]), "nesterov": bool(group.get("nesterov", True)),
             "ns_steps": int(group.get("ns_steps", 5)), "eps": float(group.get("eps", 1e-7)),
@@ -296,7 +295,7 @@ def muon_of(group):
 
 
 def against_steps(optimizer, group, stated):
-    """Whether two steps of an optimizer from nothing move a tensor as its rule says: a class may have a known name and do
+    """Whether two steps of a fresh optimizer move a tensor by its rule: a class may have a known name and do
     something else."""
     kind, source = type(optimizer).__name__, torch.Generator().manual_seed(1)
     like = min((p for p in group["params"] if p.requires_grad), key=torch.numel)
@@ -349,7 +348,7 @@ def moved(group, w, g, kept, step, rate):
 
 
 def adjusted(kind, shape):
-    """What Muon multiplies a rate by, for a matrix of this shape."""
+    """Muon's factor for the learning rate of a matrix of this shape."""
     rows, columns = shape[-2:]
     return {"original": max(1.0, rows / columns) ** 0.5, "match_rms_adamw": 0.2 * max(rows, columns) ** 0.5,
             "spectral_unclamped": (rows / columns) ** 0.5}[kind]
@@ -376,18 +375,18 @@ def has_tf32(device):
 
 
 def precision_of(device):
-    """In what a layer computes just now: the type of autocast, and whether TF32."""
+    """The current precision of a layer: the autocast type, and whether it uses TF32."""
     autocast = str(torch.get_autocast_dtype(device)).removeprefix("torch.") if torch.is_autocast_enabled(device) else None
     return autocast, has_tf32(device)
 
 
 def is_full(found, parameters):
-    """Whether layers compute in float32 and nothing less."""
+    """Whether layers compute in full float32."""
     return found <= {(None, False)} and all(p.dtype == torch.float32 for p in parameters)
 
 
 def stated_precision(found, has_masters):
-    """The members of a slice whose forward passes were computed in these."""
+    """The members of a slice for these precisions of its forward passes."""
     if has_masters:
         if {autocast for autocast, _ in found} - {None}:
             raise Refused("autocast around a model in bfloat16")
@@ -401,7 +400,7 @@ def stated_precision(found, has_masters):
 
 
 def seen_by(given, targets, model):
-    """Documents and positions of a forward pass of transformers, each None where it is as usual."""
+    """Documents and positions of a transformers forward pass, each None if it is the default."""
     tokens, mask, positions = (given.get(name) for name in ("input_ids", "attention_mask", "position_ids"))
     unread = [name for name in ("inputs_embeds", "past_key_values", "shift_labels") if given.get(name) is not None]
     if tokens is None or unread:

@@ -21,7 +21,7 @@ struct MuonRounded {
 }
 
 impl MuonRounded {
-    /// Whether each operation is separate.
+    /// Whether to round a part, given whether it is an operation of its own.
     fn where_one(self, is_one: bool) -> bool {
         self.any && is_one
     }
