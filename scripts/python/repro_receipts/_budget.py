@@ -24,7 +24,7 @@ class Budget:
 
     def __init__(self, max_mb: Optional[float]) -> None:
         if max_mb is not None and not max_mb >= 0:
-            raise Unwritable(f"max_mb is a number of megabytes, and not {max_mb!r}")
+            raise Unwritable(f"max_mb: expected a number of megabytes, found {max_mb!r}")
         self.is_stated = max_mb is not None
         self.max_mb = DEFAULT_MB if max_mb is None else float(max_mb)
         self.left_out: List[str] = []
@@ -38,8 +38,8 @@ class Budget:
         """Lists an item that does not fit. Prints a message the first time, and each time for items that the caller requests."""
         if not self.left_out or is_asked and what not in self.left_out:
             say(f"{what} ({size / 1e6:.1f} MB) would take the checkpoints and slices of this run beyond {self.max_mb:g} MB and "
-                f"is left out; `init(max_mb={math.ceil((kept + size) / 1e5) / 10:g})` keeps it. What else is left out is listed in "
-                "the receipt (`extra.left_out`)")
+                f"is left out; `init(max_mb={math.ceil((kept + size) / 1e5) / 10:g})` keeps it. The receipt lists everything left out "
+                "(`extra.left_out`)")
         if len(self.left_out) < LISTED and what not in self.left_out:
             self.left_out.append(what)
 

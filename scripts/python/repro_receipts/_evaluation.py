@@ -30,10 +30,10 @@ def sums(nats: Any, predicted_tokens: Any, bytes: Any, blocks: Any, block_bytes:
         given = [name for name, value in (("predicted_tokens", predicted_tokens), ("bytes", bytes), ("blocks", blocks))
                  if value is not None]
         if given:
-            raise Unwritable(f"{', '.join(given)} without `nats`, the sum of the cross-entropies of all tokens")
+            raise Unwritable(f"{', '.join(given)} without `nats`, the summed cross-entropy of all tokens")
         return {}
     if predicted_tokens is None:
-        raise Unwritable("`nats` without `predicted_tokens`, over how many tokens they are the sum")
+        raise Unwritable("`nats` without `predicted_tokens`, the number of tokens in the sum")
     nats, predicted_tokens = float(nats), count(predicted_tokens)
     record: Dict[str, Any] = {"predicted_tokens": predicted_tokens, "block_bytes": block_bytes}
     if bytes is not None:
@@ -71,7 +71,7 @@ class TaskTable:
             answers = [bool(operator.index(bool(answer))) for answer in outcomes]
             told = (sum(answers), len(answers))
             if (correct, n) not in ((None, None), told):
-                raise Unwritable(f"{correct} of {n} are said to be right, and of the outcomes {told[0]} of {told[1]}")
+                raise Unwritable(f"{correct} of {n} are stated as right, but {told[0]} of {told[1]} outcomes are")
             correct, n = told
             self._lines[task] = canonical({"bits": _bits(answers), "n": n, "task": task})
         if correct is None or n is None:

@@ -178,7 +178,7 @@ class Folder:
             with open(self.path / name, "rb") as file:
                 found = sha256(iter(lambda: file.read(1 << 20), b""))
                 if found != digest or os.fstat(file.fileno()).st_size != size:
-                    raise Unwritable(f"{name} is not as it was written")
+                    raise Unwritable(f"{name} differs from what was written")
 
     def sweep(self, ours: Set[str]) -> None:
         """Removes the remains of interrupted writes, and folders without files. Raises if there are files that are not among

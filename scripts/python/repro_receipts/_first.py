@@ -68,7 +68,7 @@ def ask(run, config, write=None):
         found = None
     if not isinstance(found, dict) or found.get("schema") != "repro.first-batch/1":
         lines = done.stderr.strip().splitlines() or ["nothing"]
-        raise Unasked(f"{executable.name} ended with {done.returncode} and said: {' '.join(lines)[:300]}")
+        raise Unasked(f"{executable.name} exited with status {done.returncode}: {' '.join(lines)[:300]}")
     return found
 
 
@@ -79,8 +79,8 @@ def sentence(found):
     reason = found["reason"]
     if found["part"]:
         part = found["part"]
-        reason = (f"the first part that differs is {part['name']}, by {part['difference'] or math.inf:.1e} of its size "
-                  f"({part['tolerance']:.1e} is rounding); {reason}")
+        reason = (f"the first part that differs is {part['name']}, a relative difference of {part['difference'] or math.inf:.1e} "
+                  f"(rounding explains {part['tolerance']:.1e}); {reason}")
     return reason + agreeing(found)
 
 
@@ -268,15 +268,15 @@ class FirstRow:
     def _against(self, first, again, other, calm):
         """The modules that draw random numbers in a forward pass, and those that differ in evaluation mode."""
         repeated = {name: apart(a, b) for (name, a), (_, b) in zip(first[0], again[0])}
-        for passed, what in ((other, "draws random numbers in training"),
-                             (calm, "computes something else in training than in evaluation")):
+        for passed, what in ((other, "uses random numbers in training"),
+                             (calm, "computes differently in training and evaluation")):
             for (name, a), (same, b) in zip(first[0] + [("out.logits", first[1])], passed[0] + [("out.logits", passed[1])]):
                 if a is None or b is None or name != same:
                     continue
                 few = any(p.dtype != torch.float32 for p in self.named.values()) or torch.is_autocast_enabled(
                     next(iter(self.named.values())).device.type)
                 if apart(a, b) > max(8 * repeated.get(name, 0.0), FAR_IN_FEW_BITS if few else FAR):
-                    return f"{place_of(name)} {what}: no replay can repeat that"
+                    return f"{place_of(name)} {what}: a replay cannot reproduce that"
         return None
 
     def tensors(self, tokens, parts):
@@ -302,8 +302,8 @@ def place_of(name):
     """A place in a model, in words."""
     kind, _, own = name.partition(".")
     if own == "logits":
-        return "what makes the logits"
-    return f"what lies before `{own}`" if kind == "in" else f"the module of `{own}`"
+        return "the part that computes the logits"
+    return f"the part before `{own}`" if kind == "in" else f"the module of `{own}`"
 
 
 def apart(a, b):

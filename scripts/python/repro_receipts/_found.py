@@ -88,7 +88,7 @@ def _record(line: bytes, place: str) -> Dict[str, Any]:
         problem = "no record of a step"
     except ValueError as error:
         problem = str(error)
-    raise Damaged(f"{place}: {problem}; put back the file as it was written, or start a run of another name")
+    raise Damaged(f"{place}: {problem}; restore the original file, or start a run with a different name")
 
 
 def lines_of(path: pathlib.Path, chained: bool) -> List[Told]:
@@ -101,8 +101,8 @@ def lines_of(path: pathlib.Path, chained: bool) -> List[Told]:
         record = _record(line, f"data/{path.name}:{number}")
         chain = str(record.pop("chain", ""))
         if chained and chain != link(before, canonical(record)):
-            raise Damaged(f"data/{path.name}:{number}: the chain is broken, so the file was edited; put it back as it "
-                          "was written, or start a run of another name")
+            raise Damaged(f"data/{path.name}:{number}: the chain is broken, so the file was edited; restore the original "
+                          "file, or start a run with a different name")
         told.append(Told(record["step"], at, at + len(line), chain))
         at, before = at + len(line), chain
     return told
@@ -125,7 +125,7 @@ def read_state(folder: pathlib.Path) -> Optional[Dict[str, Any]]:
         return _of_receipt(json.loads((folder / RECEIPT).read_text("utf-8"))["predicate"])
     written = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
     if [name for name in written if name not in (CONFIG, LOCK) and not name.endswith(PARTIAL)]:
-        raise Damaged(f"{STATE}: it is not there, so the run cannot go on; start a run of another name")
+        raise Damaged(f"{STATE} is missing, so the run cannot resume; start a run with a different name")
     return None
 
 

@@ -37,8 +37,8 @@ def _kind(kind: Any, wanted: str, holds: Callable[[Any], Any] = lambda value: Tr
 
 
 STRING, TRUTH, OPEN = _kind(str, "a string"), _kind(bool, "True or False"), _kind(dict, "a table")
-DIGEST = _kind(str, "64 lower-case hexadecimal digits", re.compile("[0-9a-f]{64}").fullmatch)
-REAL = _kind((int, float), "a number that JSON can hold", lambda value: abs(value) <= EXACT)
+DIGEST = _kind(str, "64 lowercase hexadecimal digits", re.compile("[0-9a-f]{64}").fullmatch)
+REAL = _kind((int, float), "a number that JSON supports", lambda value: abs(value) <= EXACT)
 STRINGS = _kind(list, "a list of strings", lambda value: all(isinstance(item, str) for item in value))
 VERSIONS = _kind(dict, "a table of strings", lambda value: all(isinstance(item, str) for item in value.values()))
 
@@ -73,7 +73,7 @@ def _section(section: str, given: Any) -> Optional[Dict[str, Any]]:
             place, check = f"{section}.{key}", SECTIONS[section].get(key)
             if check is None:
                 known = ", ".join(SECTIONS[section])
-                raise Unwritable(f"a receipt has no such field; there are {known}, and `extra` has room")
+                raise Unwritable(f"a receipt has no such field; use one of {known}, or `extra`")
             value = None if value is None else check(value)
             if value not in (None, {}, []):
                 checked[key] = plain(value)
@@ -91,9 +91,9 @@ def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, A
     made: Dict[str, Any] = {}
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", name) \
             or name.lower().endswith((*OPAQUE.split(), ".")) or DEVICE.fullmatch(name):
-        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, and no name of a device, found {name!r}")
+        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, and not a device name, found {name!r}")
     if dir is None:
-        reasons.append("dir: expected the folder in which that of the run is made")
+        reasons.append("dir: expected the parent folder of the run's folder")
     if sys.byteorder != "little":
         reasons.append("the tensors of this machine have their most significant byte first")
     for section, value in (("config", config), ("extra", extra or {})):
@@ -102,7 +102,7 @@ def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, A
         except (TypeError, ValueError) as error:
             reasons.append(f"{section}: {error}")
     if isinstance(extra, dict):
-        reasons += [f"extra.{key}: the receipt says this itself; take another name" for key in OWN_EXTRA if key in extra]
+        reasons += [f"extra.{key}: the receipt uses this name itself; choose another" for key in OWN_EXTRA if key in extra]
     reasons += [f"{section}: expected a table, such as {NEEDED[section]}" for section in NEEDED
                 if sections[section] is None]
     for section, value in sections.items():
@@ -170,8 +170,8 @@ def lost_by_rank(given: Optional[int]) -> str:
     name = next((name for name in RANKS if os.environ.get(name, "").isdigit()), None)
     if given is not None or name is None or name == "RANK" and "WORLD_SIZE" in os.environ:
         return ""
-    return (f"{name} is {os.environ[name]}, and only rank 0 writes a receipt: what this process tells is lost; where each "
-            "process trains by itself, give `init` rank=0 and a name for each")
+    return (f"{name} is {os.environ[name]}, and only rank 0 writes a receipt: calls in this process are lost; if each "
+            "process trains independently, pass rank=0 and a separate name to `init`")
 
 
 def real(value: Any) -> float:

@@ -22,7 +22,7 @@ def evaluated(model: Any, tokens: Any, dtype: str, length: int, rows: int, text:
     tokens are unsigned integers of this `dtype`; they go in as `rows` rows of `length` tokens that do not overlap."""
     path = os.fspath(tokens)
     if dtype not in SIZES:
-        raise Unwritable(f"tokens as {dtype}; known are {', '.join(SIZES)}")
+        raise Unwritable(f"tokens as {dtype}; supported are {', '.join(SIZES)}")
     count = os.path.getsize(path) // SIZES[dtype]
     if count < 2:
         raise Unwritable(f"{count} tokens in {path}")
@@ -87,7 +87,7 @@ def logits_of(model: Any, inputs: torch.Tensor, targets: torch.Tensor) -> torch.
         for part in parts:
             if torch.is_tensor(part) and part.dim() == 3 and part.shape[:2] == inputs.shape:
                 return part
-    raise Unwritable(f"a model that answers no logits of the shape {list(inputs.shape)} and its vocabulary")
+    raise Unwritable(f"a model that does not return logits of shape {list(inputs.shape)} by vocabulary")
 
 
 def surprise(logits: torch.Tensor, targets: torch.Tensor) -> float:

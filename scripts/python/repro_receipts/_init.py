@@ -53,7 +53,7 @@ def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] =
     except FileExistsError:
         raise
     except OSError as error:
-        run._problem(f"{folder} cannot be written, and this run leaves no receipt", error)
+        run._problem(f"{folder} is not writable, so this run leaves no receipt", error)
         run._idle, run._lost = True, ""
     return run
 
@@ -64,14 +64,14 @@ def _open(run: Run, config: Dict[str, Any], resume: bool, allow_changes: bool) -
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_finished(folder)
     if not resume and _contents(folder):
-        raise FileExistsError(f"{folder} holds a run already (unfinished); go on with it by resume=True, take another name, "
+        raise FileExistsError(f"{folder} already contains a run (unfinished); resume it with resume=True, choose another name, "
                               "or move it away")
     lock = RunLock(folder)
     try:
         _refuse_finished(folder)  # by the process that had the lock before
         state = read_state(folder) if _contents(folder) else None
         if state is not None and not resume:
-            raise Busy(f"another process began a run in {folder} just now")
+            raise Busy(f"another process has just started a run in {folder}")
         run._lock = lock
         if state is None:
             run._start(config)
@@ -90,7 +90,7 @@ def _contents(folder: pathlib.Path) -> bool:
 
 def _refuse_finished(folder: pathlib.Path) -> None:
     if (folder / DECLARED).exists():
-        raise FileExistsError(f"{folder} holds a run already (finished); take another name, or move it away")
+        raise FileExistsError(f"{folder} already contains a run (finished); choose another name, or move it away")
 
 
 def _changes(run: Run, found: Found, config: Dict[str, Any], allowed: bool) -> Dict[str, Any]:
@@ -106,7 +106,7 @@ def _changes(run: Run, found: Found, config: Dict[str, Any], allowed: bool) -> D
     if before and not allowed:
         words = [f"{section}.{key} was {was!r} and is {told[section][1].get(key)!r}"
                  for section, other in before.items() for key, was in other.items()]
-        raise Unwritable(f"{run.path}: {'; '.join(words)}; begin a run of another name, or pass allow_changes=True, which "
-                         "the receipt tells")
+        raise Unwritable(f"{run.path}: {'; '.join(words)}; start a run with a different name, or pass allow_changes=True, which "
+                         "the receipt records")
     run._extra = {**found.state["extra"], **run._extra}
     return before

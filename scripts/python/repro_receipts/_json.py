@@ -86,11 +86,11 @@ def canonical_or_left_out(value: Any, words: Optional[List[str]] = None, depth: 
         members = []
         for key, item in value.items():
             if not isinstance(key, str):
-                raise Unwritable(f"a key that is no string: {key!r}")
+                raise Unwritable(f"a key that is not a string: {key!r}")
             members.append((text_of(key), key, canonical_or_left_out(item, words, depth + 1)))
         members.sort(key=lambda member: member[1].encode("utf-16-be"))
         return "{" + ",".join(f"{text}:{item}" for text, _, item in members if item is not None) + "}"
-    raise Unwritable(f"a value of the type {type(value).__name__}")
+    raise Unwritable(f"a value of type {type(value).__name__}")
 
 
 def canonical(value: Any) -> str:

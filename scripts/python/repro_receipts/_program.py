@@ -31,7 +31,7 @@ def program() -> pathlib.Path:
     named = os.environ.get("REPRO_BIN")
     if named:
         if not os.access(named, os.X_OK):
-            raise ProgramMissing(f"REPRO_BIN is {named}, where no program is")
+            raise ProgramMissing(f"REPRO_BIN is {named}, which is not a program")
         return pathlib.Path(named)
     schemes = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")]
     folders = [os.path.dirname(sys.executable or ""), *schemes]
@@ -40,8 +40,8 @@ def program() -> pathlib.Path:
             return pathlib.Path(folder, NAME)
     found = shutil.which("repro")
     if found is None:
-        raise ProgramMissing("there is no program `repro` beside the interpreter or on PATH; "
-                             "install the wheel, which has it, or name it in REPRO_BIN")
+        raise ProgramMissing("no program `repro` next to the interpreter or on PATH; "
+                             "install the wheel, which includes it, or set REPRO_BIN to its path")
     return pathlib.Path(found)
 
 
@@ -106,10 +106,10 @@ def _run(command: str, arguments: Sequence[str], cwd: Optional[PathLike], timeou
             read = json.loads(document)
         except (OSError, ValueError):
             said = done.stderr.strip() or done.stdout.strip() or "nothing"
-            raise ProgramError(f"{executable} {command} ended with {done.returncode} and without a report; it said: "
+            raise ProgramError(f"{executable} {command} exited with status {done.returncode} and without a report; it printed: "
                                f"{said}") from None
     if not isinstance(read, dict) or read.get("schema") != SCHEMAS[command]:
-        raise ProgramError(f"{executable} is another program or version: expected a report of {SCHEMAS[command]}")
+        raise ProgramError(f"{executable} is a different program or version: expected a report with schema {SCHEMAS[command]}")
     return Report(command, done.returncode, read, page, done.stdout)
 
 

@@ -12,9 +12,9 @@ from ._json import Unwritable
 
 PROBLEM_CAP = 100  # of the problems that are listed
 
-FORKED = ("a process that was forked from the one that began a run writes nothing into it, and what it tells is lost; call "
-          "`init` in the process that trains, or hand its numbers back")
-SEALED = "the run is sealed, and this came after `finish`: it is not written; call `finish` last"
+FORKED = ("a process forked from the one that started a run writes nothing into it, and its calls are lost; call "
+          "`init` in the process that trains, or pass its numbers back")
+SEALED = "the run is sealed, so this call after `finish` writes nothing; call `finish` last"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

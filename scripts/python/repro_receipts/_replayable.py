@@ -99,15 +99,15 @@ def against_config(config, dtype="float32"):
     if missing:
         reasons.append(f"the config lacks {', '.join(f'`{name}`' for name in missing)}")
     if kind is not None and kind not in READ:
-        reasons.append(f"`model_type` is {kind}; known are {', '.join(READ)}")
+        reasons.append(f"`model_type` is {kind}; supported are {', '.join(READ)}")
     if config.get("dtype") not in (None, dtype):
         beside = "with `masters`" if dtype == "bfloat16" else "without"
-        reasons.append(f"`dtype` is {config['dtype']}; {beside} it has to be {dtype}")
+        reasons.append(f"`dtype` is {config['dtype']}; {beside} it must be {dtype}")
     reasons += against_angles(config)
     unknown = [name for name, value in config.items() if not is_known(kind, name) and not is_harmless(config, name, value)]
     if unknown:
         shown = ", ".join(f"`{name}` = {str(config[name])[:40]}" for name in sorted(unknown))
-        reasons.append(f"settings that no replay reads: {shown}; what changes no step can be put into a table `notes`")
+        reasons.append(f"settings that no replay reads: {shown}; move those without effect on steps into a table `notes`")
     return reasons
 
 
@@ -120,7 +120,7 @@ def against_angles(config):
         kind = table.get("rope_type", table.get("type", "default"))
         unread = sorted(set(table) - set(ANGLES.get(kind, table)))
         if kind not in ANGLES:
-            reasons.append(f"`rope_type` is {kind}; known are {', '.join(ANGLES)}")
+            reasons.append(f"`rope_type` is {kind}; supported are {', '.join(ANGLES)}")
         elif unread:
             reasons.append(f"settings of `{kind}` angles that no replay reads: {', '.join(f'`{name}`' for name in unread)}")
     return list(dict.fromkeys(reasons))
@@ -166,9 +166,9 @@ def against_run(model, optimizers, masters):
     """Properties of a run that its slices cannot represent."""
     own = {name_of(name): p for name, p in model.named_parameters()}
     named = {name: masters.get(name, p) for name, p in own.items()}
-    unknown = [f"`{name}` among the masters, which is no parameter of the model" for name in masters if name not in own]
+    unknown = [f"`{name}` among the masters, which is not a parameter of the model" for name in masters if name not in own]
     narrow = {str(p.dtype) for name, p in own.items() if name in masters} - {"torch.bfloat16"}
-    unknown += [f"masters of weights in {kind}; those of bfloat16 are known" for kind in narrow]
+    unknown += [f"masters of weights in {kind}; only bfloat16 is supported" for kind in narrow]
     unmoved = [name for name in own if masters and name not in masters]
     unknown += [f"{len(unmoved)} weights without masters, where others have them: {unmoved[0]}"] if unmoved else []
     return unknown + against_devices(model, named) + against_modules(model) + against_groups(named, optimizers)
@@ -179,14 +179,14 @@ def against_devices(model, named):
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         ranks = torch.distributed.get_world_size()
         if ranks > 1:
-            reasons.append(f"{ranks} ranks, of whose batches one is seen here (DDP and FSDP are not recorded)")
+            reasons.append(f"{ranks} ranks, of which only one rank's batches are visible here (DDP and FSDP are not recorded)")
     wrappers = {type(module).__name__ for module in model.modules()}
     if "DataParallel" in wrappers:
-        reasons.append("DataParallel, whose batches are cut by device")
+        reasons.append("DataParallel, which splits batches by device")
     if "FullyShardedDataParallel" in wrappers or any(hasattr(p, "placements") for p in named.values()):
         reasons.append("weights that are sharded (FSDP)")
     kinds = collections.Counter(str(p.dtype) for p in named.values() if p.dtype != torch.float32)
-    reasons += [f"{count} weights of {kind}; replays are of float32, or of bfloat16 with `masters`" for kind, count in kinds.items()]
+    reasons += [f"{count} weights in {kind}; replays support float32, and bfloat16 with `masters`" for kind, count in kinds.items()]
     device = next(iter(named.values())).device.type if named else "cpu"
     products = getattr(getattr(torch.backends.mkldnn, "matmul", None), "fp32_precision", "none")
     if device == "cpu" and products in ("bf16", "tf32"):
@@ -205,7 +205,7 @@ def against_modules(model):
         if "Dropout" in type(module).__name__ and isinstance(getattr(module, "p", 0.0), (int, float)):
             settings["p"] = module.p
         found.update(f"`{name}` = {value:g} in {type(module).__name__}" for name, value in settings.items() if value > 0)
-    return [f"randomness that no replay has: {setting}" + (f", {count} modules" if count > 1 else "")
+    return [f"randomness that a replay cannot reproduce: {setting}" + (f", {count} modules" if count > 1 else "")
             for setting, count in found.items()]
 
 
@@ -217,7 +217,7 @@ def against_groups(named, optimizers):
             members.update(id(p) for p in group["params"])
             strangers = sum(id(p) not in names for p in group["params"])
             if strangers:
-                reasons.append(f"{strangers} tensors in a group of {type(optimizer).__name__} that are none of the model")
+                reasons.append(f"{strangers} tensors in a group of {type(optimizer).__name__} that are not in the model")
             try:
                 stated = stated_group(optimizer, group, names)
             except Refused as error:
@@ -227,7 +227,7 @@ def against_groups(named, optimizers):
                 reasons += against_steps(optimizer, group, stated)
     alone = [name for name, p in named.items() if p.requires_grad and not members[id(p)]]
     if alone:
-        reasons.append(f"{len(alone)} trained tensors in no group of an optimizer: {', '.join(alone[:3])}")
+        reasons.append(f"{len(alone)} trained tensors in no optimizer group: {', '.join(alone[:3])}")
     twice = [name for name, p in named.items() if members[id(p)] > 1]
     if twice:
         reasons.append(f"{len(twice)} tensors in several groups: {', '.join(twice[:3])}")
@@ -245,10 +245,10 @@ def against_state(optimizers, named, done):
             if narrow and p.dim():
                 return [f"the optimizer keeps `{narrow[0]}` of `{name}` as {state[narrow[0]].dtype}"]
             if "step" in state and int(state["step"]) != done:
-                return [f"the optimizer made {int(state['step'])} steps of `{name}`, and {done} updates were made"]
+                return [f"the optimizer made {int(state['step'])} steps of `{name}` in {done} updates"]
             is_member = done and not state and any(p is q for group in optimizer.param_groups for q in group["params"])
             if is_member and p.requires_grad and "betas" in optimizer.param_groups[0]:
-                return [f"the optimizer kept nothing of `{name}` after {done} updates"]
+                return [f"the optimizer has no state for `{name}` after {done} updates"]
     return []
 
 
@@ -257,7 +257,7 @@ def against_state(optimizers, named, done):
 def stated_group(optimizer, group, names):
     """A group as a slice states it; `names` has the names of the parts of parameters by `id`."""
     if group.get("maximize"):
-        raise Refused("`maximize`, which no replay knows")
+        raise Refused("`maximize`, which replays do not support")
     tensors = sorted({name for p in group["params"] if p.requires_grad for name in names.get(id(p), ())})
     return {"tensors": tensors, "lr": float(group["lr"]), "weight_decay": float(group.get("weight_decay", 0.0)),
             **rule_of(optimizer, group)}
@@ -277,7 +277,7 @@ def rule_of(optimizer, group):
                 "nesterov": bool(group["nesterov"])}
     if kind == "Lion":
         return {"optimizer": "lion", **betas_of(group)}
-    raise Refused(f"the rule of {kind} is not known; known are AdamW, Adam, SGD, Lion, {', '.join(MUON)}")
+    raise Refused(f"the update rule of {kind} is not supported; supported are AdamW, Adam, SGD, Lion, {', '.join(MUON)}")
 
 
 def betas_of(group):
@@ -319,7 +319,7 @@ def against_steps(optimizer, group, stated):
     limit = BFLOAT_PROBED if stated["optimizer"] == "muon" else PROBED
     if apart <= limit:
         return []
-    return [f"{kind} moves a tensor {apart:.2g} of its way from where `{stated['optimizer']}` of `repro replay` moves it"]
+    return [f"{kind} moves a tensor differently from `{stated['optimizer']}` in `repro replay`, by {apart:.2g} of the update"]
 
 
 def moved(group, w, g, kept, step, rate):
@@ -395,7 +395,7 @@ def stated_precision(found, has_masters):
         raise Refused("forward passes of several precisions in one slice")
     autocast, tf32 = next(iter(found), (None, False))
     if autocast not in (None, "bfloat16"):
-        raise Refused(f"forward passes under autocast to {autocast}; bfloat16 is known")
+        raise Refused(f"forward passes under autocast to {autocast}; only bfloat16 is supported")
     return {"autocast": autocast, "tf32": tf32}
 
 
@@ -408,7 +408,7 @@ def seen_by(given, targets, model):
     kind = getattr(model.config, "_attn_implementation", "eager")
     if positions is not None:
         if positions.dim() != 2:
-            raise Refused(f"`position_ids` of the shape {list(positions.shape)}")
+            raise Refused(f"`position_ids` of shape {list(positions.shape)}")
         positions = positions.expand_as(tokens)
     if mask is not None and (mask.dim() != 2 or mask.max() > 1):
         raise Refused("an attention mask that is not one number, 0 or 1, for each token")
@@ -417,7 +417,7 @@ def seen_by(given, targets, model):
         documents = padded(mask, targets, model)
     elif mask is None and positions is not None and (positions.diff(dim=-1) != 1).any():
         if "flash" in kind and len(tokens) > 1:
-            raise Refused("positions that restart in several rows, which flash attention passes over")
+            raise Refused("positions that restart in several rows, which flash attention ignores")
         documents = 1 + F.pad((positions.diff(dim=-1) != 1).long().cumsum(-1), (1, 0))
     if kind not in ("eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3") and documents is not None:
         raise Refused(f"documents or padding under the attention `{kind}`")
@@ -432,7 +432,7 @@ def seen_by(given, targets, model):
 def padded(mask, targets, model):
     """The documents of rows with padding: 1, and 0 where it lies; None where it lies behind all tokens."""
     if getattr(model.config, "output_router_logits", False):
-        raise Refused("padding beside a balance loss of routers")
+        raise Refused("padding together with a balance loss of routers")
     if ((mask == 0) & (targets >= 0)).any():
         raise Refused("targets that count after padding; give their labels -100 (with padding on the left, that of the "
                       "first token)")

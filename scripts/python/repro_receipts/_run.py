@@ -315,7 +315,7 @@ class Run(Quiet):
             record = evaluations.later(members, known)
             for metric in evaluations.differing(members, known):
                 self._problem(f"finish, `{metric}` at step {step}",
-                              Unwritable("a record says another number than the evaluation"))
+                              Unwritable("a record and the evaluation have different numbers"))
             self._extend(name, known, record)
             self._point(step, record.get("tokens_seen"))["evaluation"] = name
 
@@ -407,7 +407,7 @@ class Run(Quiet):
             reason = Unwritable("a weight that is not finite")
         except OSError as error:
             reason = error
-        self._problem(f"checkpoint of step {step} is hashed and not kept", reason)
+        self._problem(f"the checkpoint of step {step} is hashed but not kept", reason)
         self._folder.drop(name)
         return None
 
@@ -433,7 +433,7 @@ class Run(Quiet):
                                        for name, value in logged.items()}}
         for name, value in arrays.items():
             if outline(value)[2][:1] != [steps]:
-                raise Unwritable(f"`{name}` of the shape {outline(value)[2]} in a slice of {steps} steps")
+                raise Unwritable(f"`{name}` of shape {outline(value)[2]} in a slice of {steps} steps")
         if from_step in self._unkept and checkpoint_step in (None, from_step):
             self._leave_out(f"the slice from update {from_step}", self._taken(), self._unkept[from_step], is_asked=True)
             return
@@ -592,8 +592,8 @@ class Run(Quiet):
         known = self._extra.get("renamed", {})
         new = {name: called for name, called in renamed.items() if name not in known}
         for name, called in new.items():
-            way = ", which the argument `step` tells" if called == "step" else ""
-            say(f"the metric `{called}` is kept as `{name}`: records have a `{called}` of their own{way}")
+            way = ", the argument `step`" if called == "step" else ""
+            say(f"the metric `{called}` is kept as `{name}`: records have their own `{called}`{way}")
         if new:
             self._extra["renamed"] = {**known, **new}
             self._keep()

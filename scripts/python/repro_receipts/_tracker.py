@@ -21,8 +21,8 @@ class NotMirrored(AttributeError, NotImplementedError):
 
 def not_mirrored(tracker: str, what: str) -> NotMirrored:
     """The error for a feature that an adapter does not support."""
-    return NotMirrored(f"repro_receipts.{tracker} has no `{what}`: a receipt holds a config, numbers by step, evaluations and "
-                       f"a summary. Take the call out, or call the `{tracker}` of its own name beside this one")
+    return NotMirrored(f"repro_receipts.{tracker} has no `{what}`: a receipt contains a config, numbers by step, evaluations and "
+                       f"a summary. Remove the call, or call the real `{tracker}` as well")
 
 
 def refuse_set(tracker: str, arguments: Mapping[str, Any]) -> None:
@@ -85,11 +85,11 @@ def check_values(what: str, values: Mapping[str, Any]) -> None:
     """Raises if a value is invalid in a receipt."""
     for name, value in values.items():
         if not isinstance(name, str):
-            raise TypeError(f"{what}: expected names that are strings, found {name!r}")
+            raise TypeError(f"{what}: expected strings as names, found {name!r}")
         try:
             canonical_or_left_out(value, [])
         except (TypeError, ValueError, RuntimeError) as error:
-            raise TypeError(f"{what}: `{name}` is a {type(value).__name__}, and a receipt holds numbers, words and tables of "
+            raise TypeError(f"{what}: `{name}` is a {type(value).__name__}, and a receipt accepts numbers, strings and nested dicts of "
                             f"them ({error})") from None
 
 
@@ -110,7 +110,7 @@ class Config(MutableMapping[str, Any]):
         self.update({name: value})
 
     def __delitem__(self, name: str) -> None:
-        raise Unwritable(f"config.{name}: what was said of a run is not taken back")
+        raise Unwritable(f"config.{name}: values of a run cannot be deleted")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -136,7 +136,7 @@ class Config(MutableMapping[str, Any]):
         given = {name: json.loads(canonical(value)) for name, value in writable(given).items()}
         other = [name for name in given if name in self._values and self._values[name] != given[name]]
         if other and not allow_val_change:
-            raise Unwritable("; ".join(f"config.{name} is {self._values[name]!r} and is to be {given[name]!r}"
+            raise Unwritable("; ".join(f"config.{name} is {self._values[name]!r} and would become {given[name]!r}"
                                        for name in other) + "; pass allow_val_change=True to update()")
         if other:
             self._run.change(given)
@@ -168,7 +168,7 @@ class Summary(MutableMapping[str, Any]):
         self.update({name: value})
 
     def __delitem__(self, name: str) -> None:
-        raise Unwritable(f"summary.{name}: what was said of a run is not taken back")
+        raise Unwritable(f"summary.{name}: values of a run cannot be deleted")
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self._logged, **self._set})
@@ -182,7 +182,7 @@ class Summary(MutableMapping[str, Any]):
         check_values("summary", given)
         words = [name for name, value in given.items() if not _is_number(value)]
         if words:
-            raise TypeError(f"summary: expected numbers, found {given[words[0]]!r} as `{words[0]}`; words belong to the config")
+            raise TypeError(f"summary: expected numbers, found {given[words[0]]!r} as `{words[0]}`; put strings into the config")
         self._set.update(given)
         self._run.summary(given)
 

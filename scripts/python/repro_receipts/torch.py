@@ -128,7 +128,7 @@ class Batch:
     def __init__(self, inputs, targets, documents=None, positions=None):
         counted = targets >= 0
         if not torch.equal(inputs[:, 1:][counted[:, :-1]], targets[:, :-1][counted[:, :-1]]):
-            raise ValueError("targets that are not the inputs one place on")
+            raise ValueError("targets that are not the inputs shifted by one")
         rows = torch.cat([inputs, targets[:, -1:].clamp(min=0)], dim=1)
         self.tokens, self.counted = rows.detach().cpu().clone(), counted.detach().cpu().long()
         usual = {"documents": torch.ones_like(self.counted), "positions": torch.arange(counted.shape[1]).expand_as(counted)}
@@ -185,7 +185,7 @@ class Stretch:
         batches = [batch for update in self.updates for batch in update]
         counts = {len(update) for update in self.updates}
         if len(counts) > 1:
-            raise ValueError(f"updates of {min(counts)} and of {max(counts)} micro-batches in one slice")
+            raise ValueError(f"updates with {min(counts)} and with {max(counts)} micro-batches in one slice")
         rows, length = (max(batch.counted.shape[at] for batch in batches) for at in (0, 1))
         return rows, counts.pop(), length
 
@@ -250,7 +250,7 @@ class Recorder:
         starts = sorted(slices)
         for (start, count), (later, _) in zip(starts, starts[1:]):
             if start + count > later:
-                run.problem("slice", ValueError(f"the slice from update {later} begins within the one from {start}"))
+                run.problem("slice", ValueError(f"the slice from update {later} starts within the one from {start}"))
         self.masters = {name_of(name): master for name, master in (masters or {}).items()}
         if balance is not None:
             run.complete(_replayable.balance_of({**_replayable.config_of(model), **run.config}, balance))
@@ -346,7 +346,7 @@ class Recorder:
         seen = seen & (batch.given.get("documents", batch.counted * 0 + 1) > 0)
         for padding in self.padding:
             if ((batch.tokens[:, :-1] == padding) & seen).any():
-                raise Refused(f"token {padding}, whose row of the embedding gets no gradient (its `padding_idx`)")
+                raise Refused(f"token {padding}, whose embedding row gets no gradient (its `padding_idx`)")
         self.open.batches.append(batch)
 
     @_quiet
@@ -401,7 +401,7 @@ class Recorder:
             length = length or self._config().get("seq_len")
             step = step if step is not None else self.done if self.handles else self.run.last_step
             if length is None or step is None:
-                raise ValueError(f"an evaluation needs `{'length' if length is None else 'step'}`, which is not known yet")
+                raise ValueError(f"an evaluation needs `{'length' if length is None else 'step'}`, which is still unknown")
             self.looking = True  # no batch of the run
             found = _held_out.evaluated(unwrapped(self.model), tokens, dtype, length, rows, text)
             self._keep_evaluated(step, keep)
@@ -655,8 +655,8 @@ class Recorder:
         kind = self._config().get("model_type")
         have = f"`{kind}` has no {', '.join(f'`{name}`' for name in ours[:4])}; " if ours else ""
         lack = f"the model has no {', '.join(f'`{name}`' for name in theirs[:4])}; " if theirs else ""
-        nearest = f"the nearest table is {_table.shown(self.table)}" if _table.changes(self.table) else "all others are its own"
-        return f"the tensors are not those of the config: {have}{lack}{nearest}"
+        nearest = f"the closest mapping is {_table.shown(self.table)}" if _table.changes(self.table) else "all others are its own"
+        return f"the tensors do not match the config: {have}{lack}{nearest}"
 
     def _give_up(self, against):
         for start in (*self.slices, *([self.open.start] if self.open else [])):
@@ -747,7 +747,7 @@ class Recorder:
         count = sum(p.numel() for p in self.named.values())
         if self.compare is None and _first.work_of(count, rows * parts * length) > _first.WORK:
             raise _first.Unasked(f"{count:,} parameters and {rows * parts * length:,} tokens take minutes; `compare=True` "
-                                 "compares them all the same")
+                                 "compares them anyway")
         config.update(batch_size=rows * parts, seq_len=length, steps=1)
         if part and part.is_balanced:
             config.update(_replayable.balance_of(config, 0.0))
@@ -762,13 +762,13 @@ class Recorder:
             if against:
                 return f"{against}. Names were guessed from shapes: {shown}"
             is_sure = found["outcome"] == "agrees"
-            say(f"the first batch {'confirms' if is_sure else 'does not confirm'} names that were found by shapes; to say "
+            say(f"the first batch {'confirms' if is_sure else 'does not confirm'} names that were found by shapes; to state "
                 f"them, pass {shown}")
         if found["lacks_routes"]:
-            say("the slices will not say where routers send tokens: a replay whose rounding sends one elsewhere is "
+            say("the slices will not record the routing of tokens: a replay whose rounding routes a token differently is "
                 "inconclusive; call `record.routes(layer, indices)` in the forward pass")
         if found["outcome"] == "undecided":
-            say(f"the first batch does not decide whether the model is that of its config: {found['reason']}")
+            say(f"the first batch does not show whether the model matches its config: {found['reason']}")
         return against
 
     def _note(self, found, part):
@@ -835,14 +835,14 @@ class Recorder:
             raise ValueError(f"{len(moved)} tensors changed between two updates, such as {moved[0]}")
         other = [name for name, p in self.computed.items() if not torch.equal(p.detach(), self.named[name].detach().to(p.dtype))]
         if other:
-            raise ValueError(f"{len(other)} weights of the model are not their masters, rounded, such as {other[0]}")
+            raise ValueError(f"{len(other)} weights of the model are not their rounded masters, such as {other[0]}")
 
     def _clipped(self):
         """Checks that the optimizers get the accumulated gradients, clipped as stated."""
         missing = [name for name, p in self.named.items() if p.requires_grad and p.grad is None]
         if missing:
-            raise ValueError(f"no gradient of {', '.join(missing[:3])}: PyTorch leaves such tensors alone, and a replay "
-                             "does not")
+            raise ValueError(f"no gradient of {', '.join(missing[:3])}: PyTorch does not update such tensors, and a replay "
+                             "does")
         found = math.sqrt(math.fsum(norm64(p.grad) ** 2 for p in self.named.values() if p.grad is not None))
         whole = norm_of(self.open.gradients)
         share = found / whole if whole else 1.0
@@ -855,7 +855,7 @@ class Recorder:
         wanted = min(whole, self.grad_clip) if self.grad_clip else whole
         # The norm that was divided by is a sum in float32, which is off by some thousandths for many millions of numbers.
         if not abs(found - wanted) <= 1e-2 * wanted:
-            raise ValueError(f"gradients of the norm {found:.6g} in update {self.done + 1}, where "
+            raise ValueError(f"gradients of norm {found:.6g} in update {self.done + 1}, where "
                              f"grad_clip={self.grad_clip:g} makes {wanted:.6g} of {whole:.6g}")
         self.open.clipped_by = self.grad_clip * whole / found if 0 < found < whole * SCALED_DOWN else wanted
 
@@ -863,7 +863,7 @@ class Recorder:
     def _after(self, at, *_):
         if at in self.stepped:
             self.stepped = {at}
-            raise ValueError("an optimizer that steps more often than another")
+            raise ValueError("an optimizer that steps more often than another one")
         self.stepped.add(at)
         if len(self.stepped) == len(self.optimizers):
             self.stepped = set()
@@ -946,7 +946,7 @@ class Recorder:
                              f"micro-batch of update {self.done} that weighs {weight:.4g}")
         if not fits[self.balance_whole]:
             if self.open.updates:
-                raise ValueError("shares of the balance loss of routers and all of it in one slice")
+                raise ValueError("fractions of the balance loss of routers and all of it in one slice")
             self.balance_whole = not self.balance_whole
 
     def _weigh(self, weights, found):
@@ -995,7 +995,7 @@ class Recorder:
         if self.open and self.open.count:
             self.run.problem("slice", ValueError(f"the run ended within the slice from update {self.open.start}"))
         for start in self.slices:
-            self.run.problem("slice", ValueError(f"the run has no update {start + 1}, with which a slice was to begin"))
+            self.run.problem("slice", ValueError(f"the run has no update {start + 1}, at which a slice was to start"))
         self.run.complete({"steps": self.done})
 
 

@@ -50,7 +50,7 @@ def init(project: str, name: Optional[str] = None, group: Optional[str] = None, 
     values = writable(table_of(config))
     folder = folder_name(name)
     if resume == "must" and not os.path.isdir(os.path.join(dir, folder)):
-        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", and there is no such run")
+        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", but there is no such run")
     receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
                     seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
                     extra={"tracker": kept({"mirrors": "trackio", "name": name})},
@@ -65,7 +65,7 @@ def log(metrics: Mapping[str, Any], step: Optional[int] = None) -> None:
     """Logs a row of the active run."""
     run: Optional[Run] = current(_RUNS)
     if run is None:
-        raise RuntimeError("there is no run: call init() first")
+        raise RuntimeError("no active run: call init() first")
     run.log(metrics, step)
 
 
@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
     if name == "config":
         run: Optional[Run] = current(_RUNS)
         if run is None:
-            raise RuntimeError("there is no run: call init() first")
+            raise RuntimeError("no active run: call init() first")
         return run.config
     if name.startswith("__"):
         raise AttributeError(name)

@@ -74,8 +74,8 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
         """Writes an evaluation. Its duration is written with the times."""
         if self.run is None and state.is_world_process_zero and not self._has_said:
             self._has_said = True
-            say("an evaluation before training is not written: the run begins when training does; give the callback a run that "
-                "`repro_receipts.init` made")
+            say("an evaluation before training is not written: the run starts when training does; give the callback a run from "
+                "`repro_receipts.init`")
         if self.run is None or not metrics:
             return
         numbers, times = _parted(metrics)

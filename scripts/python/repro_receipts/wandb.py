@@ -62,7 +62,7 @@ class Run(TrackedRun):
         if step is not None and step < self.step and may_go_back:
             self.step = step
         elif step is not None and step < self.step:
-            problem = Unwritable(f"values of step {step} after those of step {self.step}, which wandb leaves out too")
+            problem = Unwritable(f"values of step {step} after those of step {self.step}, which wandb drops, too")
             self.receipt.problem("log", problem)
             return
         if step is not None and step > self.step:
@@ -121,7 +121,7 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
     told = kept({"mirrors": "wandb", "name": name, "id": id, "entity": entity, "job_type": job_type, "tags": tags,
                  "notes": notes})
     if resume == "must" and not os.path.isdir(os.path.join(dir, folder)):
-        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", and there is no such run")
+        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", but there is no such run")
     receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
                     seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
                     extra={"tracker": told}, resume=resume in (True, "allow", "must", "auto"),
@@ -137,7 +137,7 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
 def _running() -> Run:
     run: Optional[Run] = current(_RUNS)
     if run is None:
-        raise RuntimeError("there is no run: call init() first")
+        raise RuntimeError("no active run: call init() first")
     return run
 
 
