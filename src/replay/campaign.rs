@@ -1,5 +1,5 @@
 //! The runs of a study in their order: first those that tune, then the rest, at the rates that these
-//! choose. Runs train side by side, each with threads of its own; one that stops stops no other.
+//! choose. Runs train in parallel, each with its own threads; one that stops does not stop the others.
 
 use std::path::Path;
 use std::time::Duration;

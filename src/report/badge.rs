@@ -1,7 +1,7 @@
 //! A report in one line for a page: as a picture (SVG), or as the JSON that shields.io draws one from.
 //!
-//! The worst is said first and gives the colour. Only where the exit status is 0 does nothing stand before what is verified, and only
-//! an origin that the caller asked for makes it green, without numbers of the post itself: what anybody can declare is no more than that.
+//! The worst result comes first and decides the colour. Verified claims come first only if the exit status is 0, and the badge is green
+//! only with a minimum origin that the caller required and without constants of the post itself, because anybody can declare numbers.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
 //! Workflow commands of GitHub Actions, and the job summary. A step may show ten annotations of each
-//! level, so the worst come first and the last one says what is missing.
+//! level, so the worst come first and the last one states what is missing.
 
 use std::collections::BTreeMap;
 
@@ -112,10 +112,7 @@ fn closing(report: &Report) -> Annotation {
     let own = match report.summary().with_own_numbers {
         0 => String::new(),
         count => {
-            format!(
-                ". {} with the post's own constants",
-                wording::many(count, "verified claim")
-            )
+            format!(". {} with the post's own constants", wording::many(count, "verified claim"))
         }
     };
     let replay = super::replay_scope(report);

@@ -1,5 +1,5 @@
-//! A report that grows by parts. Up to a number of bundles on their own all is held, and told one by one. Of more only sums and
-//! groups are held, unless a format was asked for that lists all claims.
+//! A report that grows in parts. Up to a number of bundles on their own, everything is kept and reported one by one. Beyond it only
+//! sums and groups are kept, unless a requested format lists all claims.
 
 use crate::crowd::Crowd;
 use crate::outcome::{PostReport, Report, ReportTotals};

@@ -1,5 +1,5 @@
-//! A report as an in-toto statement of its own: which files were judged, and what each claim came to. It can be signed
-//! like any other statement, so that a verdict is somebody's.
+//! A report as an in-toto statement: the judged files, and the verdict on each claim. It can be signed
+//! like any other statement, so that somebody vouches for the verdicts.
 
 use std::collections::BTreeMap;
 

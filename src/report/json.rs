@@ -1,4 +1,4 @@
-//! `repro.report/2`: the whole report for programs. Keys keep one order; strings are as in the inputs.
+//! `repro.report/2`: the whole report for programs. Keys have a fixed order; strings are as in the inputs.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! JUnit XML: one suite a post, one case a claim. No clock and no host name, so equal reports are
+//! JUnit XML: one suite per post, one case per claim. No clock and no host name, so equal reports have
 //! equal bytes. With `--locked` a case passes when its verdict is as recorded.
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};

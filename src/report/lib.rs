@@ -1,6 +1,6 @@
 //! Drawing a [`Report`]: one file per format, each a plain function of the report and the options.
 //!
-//! Owns layout, wording, escaping and the order of what is listed. Judges nothing, prints nothing,
+//! Owns layout, wording, escaping and the order of lists. Judges nothing, prints nothing,
 //! and reads neither files nor the environment. Strings from inputs are untrusted in every format.
 
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! The report as Markdown for a comment, an issue or a job summary. Text of inputs can open no
-//! markup, link nowhere and call nobody; rows beyond the limit of the place are counted, not cut.
+//! The report as Markdown for a comment, an issue or a job summary. Input text cannot create
+//! markup, links or mentions; rows beyond the size limit are counted, not cut.
 
 use crate::outcome::{PostReport, Report, Verdict, VerdictCounts};
 use repro_core::source::Error;

@@ -1,5 +1,5 @@
 //! The meaning of a claim: the fact behind its words, the reading of each printed number, the lints, and
-//! whose judgement it is that the words mean the fact.
+//! who vouches that the words mean the fact.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! A report in parts: what one post or one bundle came to, handed over as soon as it is known, and dropped by whoever needs no
-//! more of it than sums.
+//! A report in parts: the result of one post or one bundle, passed on as soon as it is known, and dropped by consumers that need
+//! only sums.
 
 use crate::outcome::{PostReport, Report};
 use repro_core::source::Error;

@@ -1,7 +1,7 @@
-//! SARIF 2.1.0, which code scanning of GitHub and editors read: one result for each refuted claim, each refused input, and
-//! with `--locked` each verdict that is not as recorded, and what misses a minimum that was asked for. `--verbose` adds what is open, unchecked or remarked.
+//! SARIF 2.1.0, for GitHub code scanning and editors: one result for each refuted claim, each rejected input,
+//! each verdict that is not as recorded (`--locked`), and each claim below a required minimum. `--verbose` adds undecided and unchecked claims, and remarks.
 //!
-//! An alert is the same one as long as its fingerprint is: post, claim, code and words, and no line. What comes from
+//! Alerts with the same fingerprint are the same: post, claim, code and words, without the line. Text from
 //! inputs cannot act as a link or a placeholder of a message.
 
 mod place;

@@ -1,5 +1,5 @@
-//! A post on one screen: what is contradicted, what it stands on, what is open and why, what holds. Everything else is behind
-//! `--verbose`.
+//! A post on one screen: contradictions, the central claim, undecided claims with reasons, and verified claims. `--verbose` shows
+//! everything else.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The report for a terminal: each finding with its words and their place first, then what became of them;
-//! what needs no reading is counted, and the last lines say what is wrong.
+//! The report for a terminal: each finding with its words and their location first, then the result.
+//! Claims that need no attention are counted, and the last lines state what is wrong.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Untrusted text made safe to look at: what a terminal or a browser would obey or hide is written
-//! out instead, so a report shows what stands in the input and nothing else.
+//! Makes untrusted text safe to display: characters that a terminal or a browser would obey or hide are written
+//! out, so a report shows exactly what the input contains.
 
 /// `text` on one line, with every control and invisible character written as `\u{…}`.
 pub fn visible(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! How claims are put in words, the same in every format for people.
+//! The wording of claims, the same in every format for people.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -1,6 +1,6 @@
-//! The receipt against the files beside it: subjects, sizes, names and origins must agree.
+//! Compares the receipt with the files next to it: subjects, sizes, names and origins must agree.
 //!
-//! Declared parameter counts against configs and tensor shapes are not judged here: that takes
+//! Declared parameter counts are not compared with configs and tensor shapes here: that needs
 //! `params`, and its caller has both.
 
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! The results of earlier readings: files of a bundle that were read and found right, and are not read
 //! again while nothing about them has changed (`repro verify --cache`).
 //!
-//! Spared is the reading of payload files, and nothing else: names, kinds, lengths, manifests and receipt are
-//! checked each time, what is parsed later is read and hashed again, and verdicts are never kept. A file is
-//! known again by its name in a bundle of one digest, its device and inode, its length and both its times. The
-//! time of the last change (`ctime`) is the system's own: programs cannot set it. So a file is remembered only
-//! where that time is kept by this machine ([`Folder::keeps_times`]) and lay some seconds back when the program
-//! began: what is written in the same instant as it is read has no other time afterwards.
+//! The cache only saves reading payload files: names, kinds, lengths, manifests and the receipt are
+//! checked each time, files that are parsed later are read and hashed again, and verdicts are never cached. A file is
+//! identified by its name in a bundle with this digest, its device and inode, its length and both its times. The
+//! change time (`ctime`) is set by the system: programs cannot set it. A file is cached only
+//! if this machine keeps that time ([`Folder::keeps_times`]) and it was some seconds old when the program
+//! started, because a file written in the same instant as it is read keeps the same time.
 //!
 //! `docs/explanation/hashing.md` has measurements of the time that it saves.
 

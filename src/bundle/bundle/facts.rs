@@ -1,4 +1,4 @@
-//! Typed facts: what a person read in a publication, each with its document and place.
+//! Transcribed facts: what a person read in a publication, each with its document and place.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
-//! A folder written by a stranger: listed and opened without following links or waiting on pipes.
+//! An untrusted folder: listed and opened without following links or waiting on pipes.
 //!
-//! Everything is reached from one descriptor of the folder. Listing looks at kinds and sizes before
+//! Every access starts from one descriptor of the folder. Listing checks kinds and sizes before
 //! any file is opened. On Linux the kernel itself keeps each path beneath the folder (`openat2`);
 //! elsewhere, and on old kernels, each component is opened on its own and no link is followed.
 

@@ -1,5 +1,5 @@
-//! Lines pass by once: while a `.jsonl` file is hashed, each line is judged and let go of, so that a
-//! log may be as long as a run.
+//! Checks lines in one pass: while a `.jsonl` file is hashed, each line is checked and released, so that the
+//! length of a log is not limited by memory.
 
 use super::chain::{Chain, METRICS, STATES};
 use super::training::TrainingRecords;

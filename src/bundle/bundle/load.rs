@@ -1,5 +1,5 @@
-//! Loading: every check between a stranger's folder and a [`Bundle`], cheapest first. Nothing is
-//! hashed before names, kinds and sizes are right, and nothing is parsed but the hashed bytes.
+//! Loading: every check between an untrusted folder and a [`Bundle`], cheapest first. Nothing is
+//! hashed before names, kinds and sizes are right, and only hashed bytes are parsed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

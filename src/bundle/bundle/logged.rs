@@ -1,5 +1,5 @@
 //! The logged values of steps in a file of tensors: the tensors `logged.…` of a slice, kept while the file passes by, so that they
-//! can be held against the records of the run without reading it again.
+//! can be compared with the records of the run without reading it again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;

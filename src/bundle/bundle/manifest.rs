@@ -1,4 +1,4 @@
-//! The BagIt 1.0 tag files: what each holds, read strictly and written in one way.
+//! The BagIt 1.0 tag files, read strictly and written in one form.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

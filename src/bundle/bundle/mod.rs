@@ -1,10 +1,10 @@
 //! Receipt bundles: folders of evidence that are read, checked and written here.
 //!
-//! [`Bundle::load`] answers only for a folder that is intact and agrees with itself: layout, names,
+//! [`Bundle::load`] succeeds only for a folder that is intact and consistent: layout, names,
 //! kinds of files, sizes, digests, strict and canonical documents, chains, finite weights, and the
-//! receipt against the files beside it. Left to others: what the statements mean and whether declared
+//! receipt compared with the files next to it. Other modules check what the statements mean and whether declared
 //! parameter counts follow from configs and tensor shapes (the claims, through `params`), who signed
-//! (`signature`), and files that live outside the bundle.
+//! (`signature`), and files outside the bundle.
 
 mod agree;
 mod artifact;

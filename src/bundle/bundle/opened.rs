@@ -1,5 +1,5 @@
-//! One opened file of a bundle: all that is known about it comes from one descriptor, and a file that changes
-//! while it is read is refused.
+//! One opened file of a bundle: everything about it comes from one descriptor, and a file that changes
+//! while it is read is rejected.
 
 use std::fmt;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! A payload file passes by: what is judged in it while it is hashed, whatever its length.
+//! Checks a payload file of any length in one pass, while it is hashed.
 
 use super::File;
 use super::lines::{LineKind, LinesReader};

@@ -1,7 +1,7 @@
 //! The receipt: every field of `repro.receipt/1`, inside an in-toto Statement v1.
 //!
 //! Strict inside the receipt, tolerant of unknown fields in the envelope around it. Whether a receipt
-//! agrees with the files beside it is checked where a bundle is loaded.
+//! agrees with the files next to it is checked when a bundle is loaded.
 
 use std::collections::BTreeMap;
 

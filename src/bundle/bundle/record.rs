@@ -1,4 +1,4 @@
-//! Records: structures that are read from a tree with every unknown field refused, and written back
+//! Records: structures that are read from a tree with every unknown field rejected, and written back
 //! with absent fields left out. Reading and writing come from one declaration, so they agree.
 
 use std::collections::BTreeMap;

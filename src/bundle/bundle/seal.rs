@@ -1,4 +1,4 @@
-//! Sealing a folder whose payload was typed by hand.
+//! Seals a folder with a transcribed payload.
 
 use std::path::Path;
 

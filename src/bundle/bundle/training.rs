@@ -1,5 +1,5 @@
-//! The numbers of training records from which others follow, kept while the log passes by: reading it again would
-//! cost as much as checking it.
+//! The numbers of training records from which others follow, kept while the log is checked: reading it again would
+//! cost as much as the check.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A run that still trains, or stopped: what its folder shows so far.
+//! The folder of a run that is still training or has stopped.
 
 use std::path::Path;
 

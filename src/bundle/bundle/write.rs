@@ -1,9 +1,9 @@
 //! Writing a bundle so that a crash at any moment leaves an unfinished run or a finished bundle.
 //!
-//! While a run goes on there is only payload. At the end everything is made durable in this order:
+//! During a run there is only payload. At the end everything is made durable in this order:
 //! payload, receipt, manifests, the removal of `state.json`, and `bagit.txt`, which makes the folder a
-//! bundle, last of all. Each file appears under its name only when its bytes are on disk, and each of
-//! these steps begins when the names of the one before are durable.
+//! bundle, last of all. Each file appears under its name only when its bytes are on disk, and each
+//! step starts when the names of the previous one are durable.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Opening what a caller names: regular files only, never waiting for a pipe.
+//! Opens files that a caller passes: regular files only, never waiting for a pipe.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Checkpoints: what the header of a `.safetensors` or `.gguf` file says, checked before anything else reads it.
+//! Checkpoints: the header of a `.safetensors` or `.gguf` file, checked before anything else reads it.
 //!
 //! Only the header is read, so a file of 300 GB takes as long as one of 3 kB. Pickles and archives
 //! are never opened.

@@ -1,4 +1,4 @@
-//! An index and the shards that lie beside it.
+//! An index and the shards next to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

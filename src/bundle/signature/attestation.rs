@@ -1,8 +1,8 @@
 //! Attestations: statements of builders about the files that they made, in the form of in-toto and SLSA.
 //!
-//! An attestation is a file beside the bundle, named by the caller, as is the builder's key. It holds one DSSE envelope,
+//! An attestation is a file outside the bundle; the caller passes it and the builder's key. It contains one DSSE envelope,
 //! alone or in a sigstore bundle v0.3, around an in-toto statement v1 with the predicate of SLSA provenance v1. Its
-//! subjects have to be exactly the files of a bundle, but for `receipt.sig`, each with its digest.
+//! subjects must be exactly the files of a bundle, except `receipt.sig`, each with its digest.
 
 use std::collections::BTreeMap;
 use std::path::Path;

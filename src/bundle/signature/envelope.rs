@@ -1,5 +1,5 @@
 //! The sigstore bundle v0.3 in `receipt.sig`, and the DSSE envelope in it. Everything here is read
-//! strictly: what two verifiers could read in two ways is refused.
+//! strictly: anything that two verifiers could read differently is rejected.
 
 use base64ct::{Base64, Encoding};
 use serde_json::json;

@@ -2,7 +2,7 @@
 //!
 //! `receipt.sig` is a sigstore bundle v0.3 around one DSSE envelope. The envelope carries an in-toto
 //! statement that lists every other file of the bundle with its digest, signed with ECDSA on P-256 and
-//! SHA-256. A signature says who vouches for the files; whether claims follow from them is judged apart.
+//! SHA-256. A signature shows who vouches for the files; whether claims follow from them is judged separately.
 //! The key always comes from outside the bundle: from the caller, or from a post file.
 
 mod attestation;

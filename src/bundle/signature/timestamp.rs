@@ -1,9 +1,9 @@
-//! Timestamps of authorities (RFC 3161): somebody else says when a digest was known.
+//! Trusted timestamps (RFC 3161): an authority confirms when a digest was known.
 //!
-//! A token is a CMS `SignedData` (RFC 5652) around a `TSTInfo`. It is believed where its signer's certificate leads to
-//! one that the caller named, is meant for timestamps alone, and every certificate on the way was valid at the time that
-//! it states, has no critical extension that is unknown here, and that time is not in the future of whoever asks. Signatures are RSA (PKCS #1 v1.5) or ECDSA on P-256 or P-384, over SHA-256, SHA-384 or SHA-512. Nothing is
-//! fetched, so that revocations are not seen.
+//! A token is a CMS `SignedData` (RFC 5652) around a `TSTInfo`. It is accepted if its signer's certificate chains to
+//! one that the caller trusts and is only for timestamps, if every certificate of the chain was valid at the stated
+//! time and has no unsupported critical extension, and if that time is not in the future. Signatures are RSA (PKCS #1 v1.5) or ECDSA on P-256 or P-384, over SHA-256, SHA-384 or SHA-512. Nothing is
+//! fetched, so revocations are not checked.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

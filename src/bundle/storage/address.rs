@@ -1,5 +1,5 @@
-//! Where a store is, as somebody names it: the path of a folder, or a URL. What a URL may not hold, credentials first of
-//! all, is refused here and shown nowhere.
+//! The address of a store: the path of a folder, or a URL. URLs with forbidden parts, above all
+//! credentials, are rejected here, and no message shows them.
 
 use std::ffi::OsString;
 use std::net::IpAddr;

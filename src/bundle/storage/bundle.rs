@@ -1,5 +1,5 @@
-//! Bundles that lie in a store, fetched into a folder: each file is hashed as it passes by, and what the manifests do not list, or
-//! list otherwise, is not taken.
+//! Bundles in a store, fetched into a folder: each file is hashed while it is fetched, and files that the manifests do not list, or
+//! list with a different digest, are rejected.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

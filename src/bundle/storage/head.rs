@@ -1,5 +1,5 @@
 //! Metadata of a model without its weights: headers of checkpoints, configs and indices, fetched into a folder. A checkpoint is there
-//! with its header and its length, and holes in the place of its tensors, so that who reads headers reads it like any other.
+//! with its header and its length, and holes in place of its tensors, so that its header is read like any other.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};

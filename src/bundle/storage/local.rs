@@ -1,9 +1,9 @@
-//! A store that is a folder, of this machine or mounted from another.
+//! A folder as a store, on this machine or mounted from another.
 //!
-//! An object is written under a name that nobody else draws, synced, and only then given its own, so two writers never see
-//! each other's halves, also where they are two hosts on NFS. The sync is what tells of a disk that is full: file systems of
-//! a network take bytes and refuse them later. The folder is not synced: after a power failure an object is whole or absent,
-//! and what is absent is written again.
+//! An object is written under a unique random name, synced, and only then renamed, so two writers never see
+//! each other's partial files, even on two NFS hosts. The sync detects a full disk: network file
+//! systems accept bytes and reject them later. The folder is not synced: after a power failure an object is whole or absent,
+//! and absent ones are written again.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};

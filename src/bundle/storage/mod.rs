@@ -1,5 +1,5 @@
-//! A folder of objects, here or in object storage: each has a name and bytes, is written as a whole and, where nobody
-//! found it damaged, once.
+//! A folder of objects, local or in object storage: each has a name and bytes, and is written as a whole and, unless it
+//! was found corrupt, once.
 
 mod address;
 mod bundle;

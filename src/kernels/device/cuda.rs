@@ -1,5 +1,5 @@
-//! Devices of CUDA, by the interface of its driver. The driver's library is loaded when it is asked for; nothing else of CUDA
-//! has to be there, neither to build nor to run.
+//! CUDA devices, through the driver interface. The driver library is loaded on demand; no other part of CUDA
+//! is needed to build or to run.
 
 #![expect(clippy::too_many_arguments, reason = "a launch of the driver has eleven")]
 

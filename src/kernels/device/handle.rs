@@ -1,4 +1,4 @@
-//! A device, and the tables that lie on it.
+//! A device, and the tables in its memory.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Devices of OpenCL. Its library is loaded when it is asked for, and the text is compiled by the device's own compiler.
+//! OpenCL devices. The library is loaded on demand, and the device's own compiler compiles the kernel source.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};

@@ -1,4 +1,4 @@
-//! The work of a device: memory that is used again, copies, launches, and what went wrong first.
+//! The work queue of a device: reused memory, copies, launches, and the first error.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The text of the kernels, and what each of them takes.
+//! The kernel source, and the parameters of each kernel.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

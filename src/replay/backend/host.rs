@@ -1,4 +1,4 @@
-//! The processor: numbers in memory, and the operations of `ops` over slices of them.
+//! The CPU backend: numbers in memory, and the operations of `ops` over slices of them.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

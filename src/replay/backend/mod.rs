@@ -1,7 +1,7 @@
-//! Where models live: what holds their numbers and does their operations.
+//! The backends of models, which store their numbers and execute their operations.
 //!
-//! [`Backend`] is all that the walk over a model, its optimizer and what is built on them ask of a device. [`Host`], the
-//! processor, is the first of them, and calls `ops`; [`Gpu`] calls the kernels of `repro-kernels`. Weights, gradients, moments and the rows between operations are
+//! [`Backend`] is the interface that the walk over a model, its optimizer and everything built on them need. [`Host`], the
+//! CPU, is the first of them, and calls `ops`; [`Gpu`] calls the kernels of `repro-kernels`. Weights, gradients, moments and the rows between operations are
 //! [`Backend::Numbers`], which nobody looks at but by [`Backend::get`]; losses, routers' loads and biases, and what is
 //! counted are on the host. In which order operations follow each other is left to `model`, and rules to `optimizer`.
 

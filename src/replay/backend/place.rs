@@ -1,4 +1,4 @@
-//! Where somebody wants models to live: the choice between backends, as a value.
+//! The choice between backends, as a value.
 
 use crate::DEVICE_FAILED;
 use repro_core::source::{Error, Location};

@@ -1,5 +1,5 @@
-//! Where the paths of a config lead: the caller's own study names files where it likes, a stranger's config none but
-//! those in a folder that the caller named.
+//! The files that a config may refer to: the caller's own study may use any path, an untrusted config only
+//! files in a folder that the caller passed.
 
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};

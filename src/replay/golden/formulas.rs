@@ -1,4 +1,4 @@
-//! Whatever computes the formulas, one at a time: what golden cases are run on.
+//! The interface of implementations of the formulas, on which golden cases run.
 
 use super::Bits;
 use repro_core::source::Error;

@@ -1,4 +1,4 @@
-//! The answer for people, as text and as Markdown, and for programs (`repro.compare/1`).
+//! The comparison for people, as text and Markdown, and for programs (`repro.compare/1`).
 
 use crate::outcome::Verdict;
 use crate::{

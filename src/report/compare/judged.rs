@@ -1,4 +1,4 @@
-//! A report as it is compared.
+//! The form of a report that is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 

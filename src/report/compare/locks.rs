@@ -1,4 +1,4 @@
-//! Files of a project besides what is judged of them: posts that went, and locks that changed.
+//! Changed files of a project besides verdicts: removed posts and changed locks.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Holds two reports of one thing against each other: which verdicts changed, and why.
+//! Compares two reports on the same inputs: which verdicts changed, and why.
 
 mod change;
 mod drawn;

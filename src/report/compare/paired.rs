@@ -1,4 +1,4 @@
-//! Which claim of one report is which of the other.
+//! The pairing of claims in two reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Reports of `repro verify` and `repro check`, back from their JSON.
+//! Reads reports of `repro verify` and `repro check` from their JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Many bundles as text: counts, what cannot be used, what is refuted, the worst by name, what is open, and groups. Its length
-//! depends on the kinds of findings and not on the bundles.
+//! The text report on many bundles: counts, unusable and refuted bundles, the worst by name, undecided ones, and groups. Its length
+//! depends on the number of finding kinds, not on the number of bundles.
 
 use std::cmp::Reverse;
 

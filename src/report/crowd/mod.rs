@@ -1,5 +1,5 @@
-//! Many bundles in one report: sums, groups, and the worst of them. What is held grows with the kinds of findings and not with
-//! the bundles.
+//! Many bundles in one report: sums, groups, and the worst of them. Memory grows with the number of finding kinds, not with the
+//! number of bundles.
 
 mod drawn;
 mod fate;

@@ -1,4 +1,4 @@
-//! Bundles by what their names have in common: the folder that they lie in, else the one above, else the beginning of their names.
+//! Groups of bundles by their names: by folder, else by the folder above, else by name prefix.
 
 use std::collections::BTreeMap;
 

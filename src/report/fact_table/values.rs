@@ -1,4 +1,4 @@
-//! Values as people read them: separators, human times, and as many digits as tell the values of a row apart.
+//! Values in a readable form: separators, human times, and enough digits to distinguish the values of a row.
 
 use repro_core::decimal::grouped;
 

@@ -1,4 +1,4 @@
-//! A printed number on a line: between which ends a value agrees with it, and what the evidence gives.
+//! A printed number on a line: its tolerance interval, and the value from the evidence.
 
 use super::figure::digits;
 use crate::outcome::Measured;

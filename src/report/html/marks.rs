@@ -1,4 +1,4 @@
-//! Numbers of a text as buttons: what is claimed of each opens by a click, a key, or in print.
+//! Numbers of a text as buttons: the claims about each open by a click, a key, or in print.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! The report as one page that needs nothing else: no network, no script, no font. What is claimed of a number opens as a popover, which
-//! browsers have of their own, with keys and for screen readers.
+//! The report as one self-contained page: no network, no script, no font. The claims about a number open as a native popover, which
+//! browsers support with keys and for screen readers.
 //!
 //! A policy in the page forbids everything but its own style, which it knows by digest; no text of an input becomes markup.
 

@@ -1,4 +1,4 @@
-//! Steps that were executed again: each difference as a share of what is allowed.
+//! Replayed steps: each difference as a fraction of the tolerance.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Where a result stands: a file by its address from the top of the repository, and a stretch of one line.
+//! The location of a result: a file by its address from the repository root, and a part of one line.
 
 use repro_core::source::Location;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Requests over HTTP: where they may lead, and what is remembered of their answers.
 //!
-//! Messages are made of what is remembered and of nothing that the library says: its words quote addresses, headers and answers, in
-//! which secrets may stand.
+//! Messages contain only what is recorded here, and no text of the library, which quotes addresses, headers and answers that
+//! may contain secrets.
 
 use std::cell::RefCell;
 

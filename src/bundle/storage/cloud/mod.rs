@@ -1,4 +1,4 @@
-//! A store in object storage, or on a server that is read from.
+//! A store in object storage, or on a read-only server.
 
 mod client;
 mod connect;
