@@ -97,7 +97,7 @@ fn bytes_are_counted_again() {
     );
     assert_eq!(
         answer["reason"],
-        "the evaluation at step 40: `val.txt` has 701 bytes, and 805 are logged"
+        "the evaluation at step 40: `val.txt` has 701 bytes, the log has 805"
     );
 }
 
