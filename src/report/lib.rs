@@ -42,7 +42,7 @@ pub use markdown::{COMMENT_LIMIT, MarkdownSheet, code as markdown_code, escaped 
 pub use text::scope;
 pub use visible::{clipped, escaped_json, inert, visible};
 
-/// The codes of reports: of what is told, and of what cannot be written.
+/// The codes of reports.
 pub static CODES: &[&[&Code]] = &[sarif::CODES, intoto::CODES];
 
 /// The line that every report for people ends with.
@@ -58,7 +58,7 @@ pub const CHALLENGE_SCOPE: &str = "What a challenge does not show: the step rang
 that the training text excludes the validation text; that these are all the runs; that all arms were tuned equally.";
 
 /// The limits of the executed training; none if nothing was executed. A challenge executes drawn step ranges of a run that has
-/// committed itself to all of them, which says more than that a slice follows from its checkpoint.
+/// committed to all of them, which shows more than that a slice follows from its checkpoint.
 fn replay_scope(report: &Report) -> Option<String> {
     let is_replay = |claim: &ClaimReport| {
         matches!(claim.outcome.method, Some(Method::Replayed | Method::ReplayedByTwo))
@@ -102,7 +102,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// A report in this format in which no log of a CI system finds a command, but for those of this format.
+    /// A report in this format in which a CI system's log finds no commands except those of this format.
     pub fn inert(self, report: String) -> String {
         match self {
             Self::Text => inert(report, "\\u{23}", "\\u{3a}"),
@@ -134,7 +134,7 @@ impl Format {
         Self::Shields,
     ];
 
-    /// Whether a report has to hold all its posts to be drawn so. Of many bundles a text tells groups, and a badge counts.
+    /// Whether this format needs all posts of a report. For many bundles, text reports show groups, and badges show counts.
     pub fn needs_all_posts(self) -> bool {
         !matches!(self, Self::Text | Self::Jsonl | Self::Badge | Self::Shields)
     }

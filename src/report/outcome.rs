@@ -68,7 +68,7 @@ impl From<bundle::Origin> for EvidenceOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Two statements of one fact were held against each other.
+    /// Two statements of one fact were compared.
     Compared,
     /// The claimed quantity was derived again from raw evidence.
     Recomputed,
@@ -97,7 +97,7 @@ impl Method {
 pub enum Severity {
     /// A claim does not hold.
     Error,
-    /// A claim cannot be decided, or holds only on a stated assumption.
+    /// A claim cannot be decided, or holds only under a stated assumption.
     Warning,
     /// Worth knowing.
     Note,
@@ -112,7 +112,7 @@ pub struct Finding {
     pub severity: Severity,
     /// One line for a reader of the post.
     pub message: String,
-    /// Where the claim (or what else is meant) stands.
+    /// The location of the claim or other subject.
     #[serde(with = "kept::place")]
     pub place: Location,
     /// The claim it belongs to.
@@ -171,7 +171,7 @@ pub struct Measured {
     pub unit: ProgramWord,
     /// The value from the evidence.
     pub value: Option<f64>,
-    /// The ends of what the evidence can stand for, as printed digits are rounded.
+    /// The interval of possible values in the evidence, because printed digits are rounded.
     pub interval: Option<[f64; 2]>,
     /// The ends between which a value agrees with the text.
     pub allowed: Option<[f64; 2]>,
@@ -295,7 +295,7 @@ impl Outcome {
         self
     }
 
-    /// Another verdict on the evidence of `other`: what it gives, by the rule that judged it.
+    /// A different verdict on the evidence of `other`: its value, by the rule that judged it.
     pub fn with_evidence_of(self, other: Self) -> Self {
         let Self { recomputed, measured, rule, tolerance, .. } = other;
         Self { recomputed, measured, rule, tolerance, ..self }
@@ -330,7 +330,7 @@ pub struct ClaimReport {
     pub kind: ProgramWord,
     /// The claimed value as printed; empty for statements without one.
     pub claimed: String,
-    /// The expression that it is held against; empty for claims by kind.
+    /// The expression that it is compared with; empty for claims by kind.
     pub said: String,
     /// The meaning of each name of the table's row; none outside tables.
     pub row: Vec<Definition>,
@@ -347,7 +347,7 @@ pub struct ClaimReport {
     /// Its meaning, and who vouches for it.
     #[serde(default)]
     pub meaning: Meaning,
-    /// Where the claim stands in the post file.
+    /// The location of the claim in the post file.
     #[serde(with = "kept::place")]
     pub place: Location,
     /// The weakest origin of the evidence used.
@@ -382,7 +382,7 @@ impl ClaimReport {
         (self.outcome.verdict == Verdict::Refuted).then(|| self.meaning.doubt()).flatten()
     }
 
-    /// Whether it only differs, by a binding that a program drafted and nobody confirmed.
+    /// Whether it only differs, by a drafted binding that nobody confirmed.
     pub fn is_unconfirmed_difference(&self) -> bool {
         self.outcome.verdict == Verdict::Refuted && self.meaning.read_by == Some(ReadBy::Drafted)
     }
@@ -427,7 +427,7 @@ pub struct ChallengeReport {
     pub drawn: usize,
     /// How many of these were executed again and led to the committed state.
     pub led: usize,
-    /// With which probability the best forgery of one interval has as many that lead there; none where one was refuted.
+    /// The probability that the best forgery of one step range passes; none if one was refuted.
     pub escape: Option<f64>,
 }
 
@@ -500,13 +500,13 @@ impl TextReport {
 /// A number of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextNumber {
-    /// Where it stands, in bytes.
+    /// Its position, in bytes.
     pub span: Range<usize>,
     /// Its line, from 1.
     pub line: usize,
     /// The claims about it, by their names.
     pub claims: Vec<String>,
-    /// Why nothing is claimed, where the post says so.
+    /// The reason for having no claim, if the post states one.
     pub reason: Option<String>,
 }
 
@@ -551,7 +551,7 @@ pub struct CourseArm {
 pub struct PostPictures {
     /// How its runs went.
     pub courses: Vec<CourseChart>,
-    /// How near replays came to what is allowed.
+    /// The differences of replays relative to their tolerances.
     pub replays: Vec<ReplayChart>,
     /// The possible readings of the number behind a printed ±, by the claims about these numbers.
     pub spreads: BTreeMap<String, SpreadChart>,
@@ -566,9 +566,9 @@ pub struct ReplayChart {
     pub compared: String,
     /// How the comparison ended.
     pub verdict: Verdict,
-    /// Whether bits were compared, of which none may differ.
+    /// Whether the comparison was bit for bit.
     pub is_bitwise: bool,
-    /// Of each step and kind of number the largest difference; none where bits were compared.
+    /// The largest difference per step and kind of number; empty if the comparison was bit for bit.
     pub shares: Vec<DrawnShare>,
     /// The faults that would have been seen.
     pub seen: Vec<String>,
@@ -590,7 +590,7 @@ pub struct DrawnShare {
     pub share: f64,
 }
 
-/// A number behind ± beside all that it can be.
+/// A number behind ±, with all its possible readings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpreadChart {
     /// The printed number.
@@ -598,13 +598,13 @@ pub struct SpreadChart {
     /// Its unit.
     #[serde(deserialize_with = "kept::word")]
     pub unit: ProgramWord,
-    /// The ends between which a number gives the printed digits.
+    /// The interval of numbers with the printed digits.
     pub allowed: [f64; 2],
     /// The values of the runs.
     pub runs: Vec<f64>,
     /// Their mean.
     pub mean: f64,
-    /// The name of each reading, and what it gives for these runs.
+    /// The name of each reading, and its value for these runs.
     pub readings: Vec<(String, f64)>,
 }
 
@@ -635,12 +635,12 @@ pub struct PostReport {
     pub challenge: Option<ChallengeReport>,
     /// The questions that a referee would ask.
     pub referee: Option<Referee>,
-    /// The sentences that the post stands on, by their names in the post file; none if it names none.
+    /// The central sentences of the post, by their names in the post file; may be empty.
     #[serde(default)]
     pub central: Vec<String>,
     /// The charts of the post, if the caller wants them.
     pub pictures: PostPictures,
-    /// How many statements a program has drafted and nobody has confirmed.
+    /// The number of drafted statements that nobody has confirmed.
     pub drafted: usize,
 }
 
@@ -657,7 +657,7 @@ impl PostReport {
     }
 }
 
-/// How many claims came to which verdict.
+/// The number of claims with each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VerdictCounts {
     /// Follow from the evidence.
@@ -668,13 +668,13 @@ pub struct VerdictCounts {
     pub inconclusive: usize,
     /// Without evidence.
     pub unchecked: usize,
-    /// How many of the contradicted ones only differ, as nobody has confirmed their binding.
+    /// The number of contradicted claims that only differ, because nobody has confirmed their binding.
     #[serde(skip)]
     pub differing: usize,
     /// How many of the verified ones take a number from the post itself.
     #[serde(skip)]
     pub with_own_numbers: usize,
-    /// The weakest origin of the verified ones; none where none of them uses evidence.
+    /// The weakest origin of the verified ones; none if none of them uses evidence.
     #[serde(skip)]
     pub origin: Option<EvidenceOrigin>,
 }
@@ -739,8 +739,8 @@ pub struct LockDifference {
     pub recorded: Option<String>,
     /// The verdict of this run; `None`: the claim is gone.
     pub found: Option<String>,
-    /// Whether a verdict is another, or a claim that is not recorded is refuted. Elsewhere words, an expression, an assurance or a file
-    /// is another.
+    /// Whether a verdict differs, or a claim that is not recorded is refuted. Otherwise words, an expression, an assurance or a file
+    /// differs.
     pub is_of_verdict: bool,
 }
 
@@ -777,15 +777,15 @@ pub struct Report {
     pub replayed: usize,
     /// Claims below the caller's `--min-origin`, `--min-method` or `--min-reading`, as `post/claim`.
     pub below_minimum: Vec<String>,
-    /// The origin that the caller asked of verified claims (`--min-origin`): without one no badge is green.
+    /// The minimum origin of verified claims (`--min-origin`): without one no badge is green.
     pub min_origin: Option<EvidenceOrigin>,
     /// Whether a number of a text that is bound to nothing, or a text that is not at hand, fails.
     pub wants_all_bound: bool,
-    /// Whether something that was asked for could not run to its end.
+    /// Whether a requested check could not run to its end.
     pub not_run: bool,
     /// Whether the question was what a change breaks: then what stays open, or that there was nothing to check, fails nothing.
     pub is_of_change: bool,
-    /// Changed files that could not be read, of which nothing shows that they are of a known kind.
+    /// Changed files that could not be read and show no known kind.
     pub passed_over: Vec<String>,
 }
 
@@ -816,20 +816,20 @@ impl Report {
         post.claims.iter().find(|one| one.id == claim)
     }
 
-    /// Whether a claim rests on less than the caller asked for.
+    /// Whether a claim is below a minimum that the caller requires.
     pub fn is_below(&self, post: &PostReport, claim: &ClaimReport) -> bool {
         !self.below_minimum.is_empty()
             && self.below_minimum.contains(&format!("{}/{}", post.id, claim.id))
     }
 
-    /// The posts in which there was nothing to check, where there was something in others. Documents, which have no digest, promise none.
+    /// The posts without anything to check, if others had something. Documents, which have no digest, need not have claims.
     pub fn posts_without_claims(&self) -> impl Iterator<Item = &PostReport> {
         let is_any = self.summary().total() > 0;
         let is_empty = |post: &&PostReport| post.claims.is_empty() && !post.digest.is_empty();
         self.posts.iter().filter(move |post| is_any && is_empty(post))
     }
 
-    /// How many statements a program has drafted and nobody has confirmed.
+    /// The number of drafted statements that nobody has confirmed.
     pub fn drafted(&self) -> usize {
         self.posts.iter().map(|post| post.drafted).sum()
     }
@@ -838,7 +838,7 @@ impl Report {
         self.posts.iter().flat_map(|post| &post.claims)
     }
 
-    /// How many claims have a lint that nobody has answered.
+    /// The number of claims with an unanswered lint.
     pub fn questioned(&self) -> usize {
         self.claims().filter(|claim| claim.meaning.is_questioned()).count()
     }
@@ -848,7 +848,7 @@ impl Report {
         self.claims().filter(|claim| claim.is_disputed()).count()
     }
 
-    /// How many claims are refuted, not counting drafts that nobody has confirmed.
+    /// The number of refuted claims without unconfirmed drafts.
     pub(crate) fn confirmed_refutations(&self) -> usize {
         let drafts = self.claims().filter(|claim| claim.is_unconfirmed_difference()).count();
         self.summary().refuted.saturating_sub(drafts)
@@ -870,7 +870,7 @@ impl Report {
         texts.all(|text| text.is_at_hand && text.unbound.is_empty())
     }
 
-    /// The exit status that this report stands for; the format never changes it.
+    /// The exit status of this report; the format never changes it.
     pub fn exit_status(&self) -> ExitStatus {
         match self.status_of_verdicts() {
             ExitStatus::Verified | ExitStatus::Undecided if self.not_run => ExitStatus::NotRun,
@@ -879,7 +879,7 @@ impl Report {
         }
     }
 
-    /// The same as if all that was asked for had run.
+    /// The exit status as if all requested checks had run.
     fn status_of_verdicts(&self) -> ExitStatus {
         let summary = self.summary();
         let wrong = match &self.locked {
@@ -914,9 +914,9 @@ pub enum ExitStatus {
     Refuted,
     /// Bad usage, or an input that cannot be read or is refused.
     Refused,
-    /// Nothing refuted; something inconclusive, unchecked, or below the asked minimum.
+    /// Nothing refuted; something inconclusive, unchecked, or below the required minimum.
     Undecided,
-    /// Something explicitly asked for could not run.
+    /// Something explicitly requested could not run.
     NotRun,
 }
 

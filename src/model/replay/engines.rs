@@ -33,7 +33,7 @@ pub struct EngineVerdict {
 /// Where two engines part: a difference beyond what rounding explains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnginesParting {
-    /// The step and the quantity, the second engine's account beside the trainer's.
+    /// The step and the quantity, with both engines' values.
     pub divergence: Divergence,
     /// The operation: the first part of the first forward pass that differs, or else the part of the step.
     pub operation: String,

@@ -38,7 +38,7 @@ pub enum Choice {
     Random(u64),
 }
 
-/// Some micro-batches of each step, which stand for all of them.
+/// A sample of the micro-batches of each step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MicroBatchSample {
     /// How many.

@@ -9,7 +9,7 @@ use repro_core::Verdict;
 use repro_core::kept::{self, ProgramWord};
 use repro_core::source::{Code, Error};
 
-/// How a replay is held against the log.
+/// How a replay is compared with the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayComparison {
@@ -24,20 +24,20 @@ pub enum ReplayComparison {
 pub enum Batches {
     /// They were drawn again from data, seed and step, and are equal.
     Drawn,
-    /// They are those of the slice, and why nothing more is known.
+    /// The batches are taken from the slice, with the reason why nothing more is known.
     OnTrust(String),
 }
 
 /// Who chose the steps that are replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChosenBy {
-    /// The author: they are those of a slice.
+    /// The author, by recording a slice.
     Author,
-    /// Whoever asked for the replay named them.
+    /// The caller of the replay.
     Caller,
     /// They were drawn at random over the whole run.
     Verifier,
-    /// One of so many slices of the author was drawn at random.
+    /// A random draw from this many slices of the author.
     AmongSlices(usize),
 }
 
@@ -94,9 +94,9 @@ pub struct TensorReport {
     pub replayed: f64,
     /// Whether something that was logged of it was compared.
     pub compared: bool,
-    /// Whether its bits at the end are those that were logged; none where no digest was.
+    /// Whether its bits at the end match the logged digest; none if no digest was logged.
     pub equal: Option<bool>,
-    /// The difference that is allowed, relative to the update; none where bits are compared.
+    /// The tolerance, relative to the update; none if bits are compared.
     pub tolerance: Option<f64>,
 }
 
@@ -105,7 +105,7 @@ pub struct TensorReport {
 pub struct SampledMicroBatches {
     /// Their numbers, from 0.
     pub numbers: Vec<usize>,
-    /// Of so many in each step.
+    /// The number of micro-batches in each step.
     pub of: usize,
     /// The seed of the random draw.
     pub seed: u64,
@@ -116,7 +116,7 @@ pub struct SampledMicroBatches {
 pub struct RecordsReport {
     /// The columns that agree, with how many records and in which reading.
     pub agreeing: Vec<String>,
-    /// The columns of another trainer that agree in no reading that is known.
+    /// The columns of another trainer that match in no known reading.
     pub differing: Vec<String>,
     /// The columns that could not be compared.
     pub open: Vec<String>,
@@ -187,18 +187,18 @@ pub struct Tolerance {
     /// The precision to which the run's operations rounded numbers, used here too; none if they have all bits.
     #[serde(deserialize_with = "kept::any_word")]
     pub rounded: Option<ProgramWord>,
-    /// The error of the learning rate that the tolerance is held against, in percent.
+    /// The learning-rate error with which the tolerance is compared, in percent.
     pub held_against: u32,
-    /// The larger one, in percent, that it is held against in each tensor.
+    /// The larger error, in percent, with which it is compared in each tensor.
     pub in_each: u32,
     /// Tensors whose tolerance is nowhere below half of what the smaller error changes, in groups where another's is, and
     /// somewhere below half of what the larger one does.
     pub roughly: Vec<String>,
     /// Tensors that hide more than that.
     pub coarse: Vec<String>,
-    /// Tensors of which nothing is compared from some step on: their gradients are rounding alone.
+    /// Tensors that are not compared from some step on, because their gradients are only rounding.
     pub blurred: Vec<String>,
-    /// Tensors of which some numbers are rounding alone, which widens what is allowed of them.
+    /// Tensors of which some numbers are only rounding, which widens their tolerance.
     pub in_part: Vec<String>,
     /// The most that is allowed of one of these.
     pub widest: f64,
@@ -232,7 +232,7 @@ pub struct RepeatedEvaluation {
     pub differs: Option<String>,
     /// The difference larger than rounding explains.
     pub unclear: Option<String>,
-    /// Which training batches stand in the text.
+    /// The training batches that occur in the text.
     pub trained_on: Option<String>,
 }
 
@@ -241,7 +241,7 @@ pub struct RepeatedEvaluation {
 pub enum ReplayOutcome {
     /// It was executed.
     Done(Box<Replay>),
-    /// The bundle, or what was asked, cannot be replayed.
+    /// The bundle or the requested steps cannot be replayed.
     Refused(Error),
     /// It was not executed, and why.
     NotRun(String),
@@ -263,7 +263,7 @@ pub struct Replay {
     pub of_steps: u64,
     /// Who chose the steps.
     pub chosen_by: ChosenBy,
-    /// The engines that were asked to execute it.
+    /// The requested engines.
     pub engine: ReplayEngine,
     /// How it was compared.
     pub comparison: ReplayComparison,
@@ -279,7 +279,7 @@ pub struct Replay {
     pub start: String,
     /// Where the batches come from.
     pub batches: Batches,
-    /// The micro-batches that stand for all, where not all were executed.
+    /// The sampled micro-batches, if not all were executed.
     pub sampled: Option<SampledMicroBatches>,
     /// The steps that were compared.
     pub steps: Vec<StepReport>,
@@ -311,9 +311,9 @@ pub struct Replay {
     pub trained: Trained,
     /// The tolerance, where bits are not compared.
     pub tolerance: Option<Tolerance>,
-    /// The loss on held-out text at the end, in nats per token, where the whole run was replayed.
+    /// The loss on held-out text at the end, in nats per token, if the whole run was replayed.
     pub final_loss: Option<f64>,
-    /// How two engines compare, where both were asked.
+    /// The comparison of two engines, if both were requested.
     pub engines: Option<EnginesReport>,
 }
 
