@@ -178,7 +178,7 @@ class Compared(Case):
     def test_the_part_that_differs_is_named_before_the_first_update(self):
         for change, told in (("interleaved", "the attention of layer 0"), ("epsilon", "the norm of layer 0"),
                              ("gelu", "the MLP of layer 0"), ("parallel", "the residual stream before the norm of layer 0"),
-                             ("dropped", "draws random numbers"), ("dropped scores", "draws random numbers")):
+                             ("dropped", "uses random numbers"), ("dropped scores", "uses random numbers")):
             with self.subTest(change), tempfile.TemporaryDirectory() as folder:
                 self.folder = pathlib.Path(folder)
                 said = self.train(Llama(change))
@@ -416,7 +416,7 @@ class RoutedRows(Case):
                 said = self.train_mixture(config)
                 self.assertIn("the first batch was compared by 2 of 4 rows;", said)
                 self.assertIn(words, said)
-                self.assertNotIn("will not say where routers send tokens", said)
+                self.assertNotIn("will not record the routing of tokens", said)
                 self.assertEqual(self.is_recorded(), config is None)
                 if config is None:
                     self.assertEqual(self.verdict(), "verified")

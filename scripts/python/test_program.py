@@ -54,7 +54,7 @@ class Program(Case):
 
     @unittest.skipUnless(BIN, "REPRO_BIN names no program")
     def test_no_report_is_an_error_that_says_why(self):
-        with self.assertRaisesRegex(receipts.ProgramError, "ended with 2 and without a report.*unexpected argument"):
+        with self.assertRaisesRegex(receipts.ProgramError, "exited with status 2 and without a report.*unexpected argument"):
             receipts.verify(self.folder, options=["--such"])
         with self.assertRaises(subprocess.TimeoutExpired):
             receipts.verify(RECEIPTS / "nmoe-0003", timeout=1e-6)
@@ -62,7 +62,7 @@ class Program(Case):
     def test_where_the_program_is(self):
         beside = self.folder / "repro"
         with mock.patch.dict(os.environ, {"REPRO_BIN": str(beside)}):
-            with self.assertRaisesRegex(receipts.ProgramMissing, "REPRO_BIN is .*where no program is"):
+            with self.assertRaisesRegex(receipts.ProgramMissing, "REPRO_BIN is .*which is not a program"):
                 receipts.verify("x")
         beside.write_text("#!/bin/sh\necho other\n")
         beside.chmod(0o755)
@@ -70,7 +70,7 @@ class Program(Case):
                 mock.patch.object(sys, "executable", str(self.folder / "python")):
             os.environ.pop("REPRO_BIN", None)
             self.assertEqual(receipts.program(), beside)
-            with self.assertRaisesRegex(receipts.ProgramError, "without a report; it said: other"):
+            with self.assertRaisesRegex(receipts.ProgramError, "without a report; it printed: other"):
                 receipts.verify("x")
             beside.unlink()
             with mock.patch("sysconfig.get_path", return_value=str(self.folder)):
@@ -191,7 +191,7 @@ class Trackers(Case):
         run = self.wandb(config={"a": 1})
         for wrong in (lambda: wandb.Image, lambda: wandb.Table(data=[]), lambda: wandb.watch(1), lambda: run.log_artifact(1),
                       lambda: wandb.init(sync_tensorboard=True), lambda: trackio.Table, lambda: trackio.init("p", space_id="s")):
-            with self.assertRaisesRegex(NotImplementedError, "a receipt holds a config, numbers by step"):
+            with self.assertRaisesRegex(NotImplementedError, "a receipt contains a config, numbers by step"):
                 wrong()
         for wrong, word in ((lambda: run.log({"a": object()}), "`a` is a object"), (lambda: run.log({1: 2}), "found 1"),
                             (lambda: run.log([1]), "a table of metrics"),
@@ -199,7 +199,7 @@ class Trackers(Case):
             with self.assertRaisesRegex(TypeError, word):
                 wrong()
         for wrong in (lambda: run.config.update({"a": 2}), lambda: setattr(run.config, "a", 2)):
-            with self.assertRaisesRegex(receipts.Unwritable, "config.a is 1 and is to be 2"):
+            with self.assertRaisesRegex(receipts.Unwritable, "config.a is 1 and would become 2"):
                 wrong()
         run.config.update({"a": 2, "b": 3}, allow_val_change=True)
         run.finish()
@@ -250,7 +250,7 @@ class Trackers(Case):
             wandb.log({"a": 1})
             wandb.finish()
             self.assertEqual(list(self.folder.iterdir()), [])
-            self.assertRegex(self.said.getvalue(), "^repro_receipts: SLURM_PROCID is 1, .* rank=0 and a name for each\n$")
+            self.assertRegex(self.said.getvalue(), "^repro_receipts: SLURM_PROCID is 1, .* rank=0 and a separate name to `init`\n$")
             self.wandb(name="apart", rank=0).finish()
             trackio.init("p", name="other", dir=self.folder, rank=0).finish()
         self.assertEqual(sorted(os.listdir(self.folder)), ["apart", "other"])

@@ -287,7 +287,7 @@ class Records(Case):
         run.log({"val/loss": 3, "val/acc": 0.5, "val/wer": math.nan}, step=5)
         run.evaluation(5, {"val/loss": 2.5, "val/acc": 0.5, "val/wer": 1})
         self.assertIsNotNone(run.finish())
-        self.assertEqual(run.problems, [f"finish, `val/{name}` at step 5: a record says another number than the evaluation"
+        self.assertEqual(run.problems, [f"finish, `val/{name}` at step 5: a record and the evaluation have different numbers"
                                         for name in ("loss", "wer")])
         self.assertEqual(self.predicate()["extra"]["emitter_problems"], run.problems)
         self.assertEqual(json.loads(self.data("evaluation/step-000005.json")),
@@ -319,8 +319,8 @@ class Records(Case):
         self.assertEqual(self.predicate()["extra"], {"renamed": {**renamed, "metric/metric/step": "step"}})
         said = self.said.getvalue().splitlines()
         self.assertEqual(len(said), len(renamed) + 1)
-        self.assertIn("repro_receipts: the metric `step` is kept as `metric/step`: records have a `step` of their own, "
-                      "which the argument `step` tells", said)
+        self.assertIn("repro_receipts: the metric `step` is kept as `metric/step`: records have their own `step`, "
+                      "the argument `step`", said)
         self.assertEqual(run.problems, [])
 
 
@@ -743,7 +743,7 @@ assert run.finish(), run.problems
             (self.folder / "said").write_text(self.said.getvalue())
             os._exit(0)
         os.waitpid(child, 0)
-        self.assertRegex((self.folder / "said").read_text(), "^repro_receipts: a process that was forked .* is lost; .*\n$")
+        self.assertRegex((self.folder / "said").read_text(), "^repro_receipts: a process forked from .* are lost; .*\n$")
         self.assertEqual(len(chained_lines(self.data("metrics.jsonl"))), 1)
         self.assertFalse((self.folder / "run/bagit.txt").exists())
 

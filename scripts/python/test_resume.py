@@ -149,7 +149,7 @@ class Resumes(Case):
                 self.go_on()
             state.write_text(kept)
         state.rename(self.folder / "elsewhere")
-        with self.assertRaisesRegex(receipts.Unwritable, "it is not there"):
+        with self.assertRaisesRegex(receipts.Unwritable, "is missing"):
             self.go_on()
         (self.folder / "elsewhere").rename(state)
         self.assert_whole(self.go_on())

@@ -238,7 +238,7 @@ def problem_of(bundle):
     """Why the recorder kept no slice, if it did not."""
     receipt = json.loads((bundle / "data/receipt.json").read_text())["predicate"]
     problems = receipt.get("extra", {}).get("emitter_problems", [])
-    return None if receipt.get("slices") else "; ".join(problems).split("; what changes no step")[0] or "no slice"
+    return None if receipt.get("slices") else "; ".join(problems).split("; move those without effect")[0] or "no slice"
 
 
 def tried(job):

@@ -1,5 +1,5 @@
 //! The runs of a study in their order: first those that tune, then the rest, at the rates that these
-//! choose. Runs train side by side, each with threads of its own; one that stops stops no other.
+//! choose. Runs train in parallel, each with its own threads; one that stops does not stop the others.
 
 use std::path::Path;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub struct Campaign<'a> {
     pub save_every: Duration,
 }
 
-/// What became of one run.
+/// The outcome of one run.
 #[derive(Debug)]
 pub struct RunOutcome {
     /// The run.
@@ -141,8 +141,8 @@ impl Campaign<'_> {
         };
         if pool.broadcast(|_| keeps_denormals()).contains(&false) {
             return refuse(
-                "threads that keep denormal numbers",
-                "one that flushes them".to_owned(),
+                "threads that keep subnormal numbers",
+                "a thread that flushes them to zero".to_owned(),
             );
         }
         pool.install(work)

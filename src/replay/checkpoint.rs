@@ -17,7 +17,7 @@ use repro_kernels::portable::Real;
 
 /// Where the metadata say which order the data have.
 const CURSOR: &str = "rng";
-/// What the names of the moments begin with: of the means, of the means of squares, and of the greatest of these.
+/// The prefixes of the moments' names: of the means, of the means of squares, and of the greatest of these.
 pub const MOMENTS: [&str; 3] = ["optimizer.m.", "optimizer.v.", "optimizer.x."];
 
 /// The line by which a run commits itself to its state after `step` steps, in which it read so many tokens: the digest
@@ -74,9 +74,9 @@ impl<B: Backend> Learner<B> {
                     Ok(values.into_iter().map(|value| B::Number::from_f64(value.into())).collect())
                 }
                 None => {
-                    let expected = format!("`{tensor}`, F32 of the shape {shape:?}");
+                    let expected = format!("`{tensor}`, F32 of shape {shape:?}");
                     let found =
-                        data.map_or("none".to_owned(), |d| format!("the shape {:?}", d.shape()));
+                        data.map_or("none".to_owned(), |d| format!("shape {:?}", d.shape()));
                     Err(BAD_TENSORS.at(place(), expected, found))
                 }
             }
@@ -98,7 +98,7 @@ impl<B: Backend> Learner<B> {
         }
         if let Some(surplus) = left.first() {
             let found = format!("`{surplus}`");
-            return Err(BAD_TENSORS.at(place(), "only the tensors of this model", found));
+            return Err(BAD_TENSORS.at(place(), "only tensors of this model", found));
         }
         for (tensor, values) in weights {
             self.write(&tensor, &values)?;

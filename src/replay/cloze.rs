@@ -38,7 +38,7 @@ impl<'t> DocumentPassage<'t> {
         self.text.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// What passages must share to stand beside each other: their white space and their length.
+    /// The properties that passages must share to be grouped: their white space and their length.
     fn pool(&self) -> (&'t str, usize) {
         (self.text.get(self.start..self.word).unwrap_or_default(), self.end - self.word)
     }

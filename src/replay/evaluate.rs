@@ -23,7 +23,7 @@ pub struct HeldOut {
     tokens: Vec<u32>,
     /// How many bytes of text each token stands for.
     bytes: Vec<usize>,
-    /// What stands before the first token.
+    /// The token before the first one.
     start: u32,
 }
 
@@ -42,7 +42,7 @@ impl HeldOut {
     }
 }
 
-/// What a text costs under a model.
+/// The cost of a text under a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
     /// The sum of nats.

@@ -82,7 +82,7 @@ impl<T: Kernels> Values<T> {
     }
 }
 
-/// What one micro-batch gave.
+/// The result of one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MicroBatch {
     /// Mean nats of its targets that count.
@@ -93,7 +93,7 @@ pub struct MicroBatch {
     pub narrow: f64,
 }
 
-/// What a step gave.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stepped {
     /// The cross-entropy of its batch before the update.
@@ -457,7 +457,7 @@ fn narrow(model: &Model<impl Backend>) -> (Vec<f64>, f64) {
     (each, all.error())
 }
 
-/// What a record says of the routers: both losses as means over the layers that route, and the load of
+/// The record of the routers: both losses as means over the layers that route, and the load of
 /// each of these layers.
 fn router(layers: &[Load]) -> Option<Json> {
     let mean = |loss: fn(&Load) -> f64| {

@@ -37,16 +37,16 @@ pub use tasks::Suite;
 pub use tensor_file::{TensorData, TensorFile};
 
 codes! {
-    BAD_RECIPE = "train::bad-recipe", "a run has a setting that cannot be used for training", "correct the study";
-    BAD_TENSORS = "train::bad-tensors", "a tensor file is not the one that this run needs", "use the file that the run wrote";
+    BAD_RECIPE = "train::bad-recipe", "a run has an invalid training setting", "correct the study";
+    BAD_TENSORS = "train::bad-tensors", "a tensor file does not match this run", "use the file that the run wrote";
     MODEL_FAILED = "train::model-failed", "the model cannot be trained", "read the message; report it if the study is correct";
-    DEVICE_FAILED = "train::device-failed", "a device did not do what was asked", "free its memory, or run it on the processor with `--device cpu`";
-    DIVERGED = "train::diverged", "the run diverged and is sealed as it was", "it counts as it is; a lower learning rate is another plan";
-    OTHER_RUN = "train::other-run", "the folder has a run of this name with another configuration", "train into another folder, or remove that run";
-    UNKNOWN_RUN = "train::unknown-run", "no run has this name", "`--list` names the runs of a study";
-    NO_THREADS = "train::no-threads", "there are no usable threads to train with", "ask for fewer threads or jobs";
+    DEVICE_FAILED = "train::device-failed", "a device operation failed", "free its memory, or run on the CPU with `--device cpu`";
+    DIVERGED = "train::diverged", "the run diverged and was sealed as is", "keep it as a result; to try a lower learning rate, write a new plan";
+    OTHER_RUN = "train::other-run", "the folder has a run of this name with a different configuration", "train into another folder, or remove that run";
+    UNKNOWN_RUN = "train::unknown-run", "no run has this name", "pass a name that `--list` prints";
+    NO_THREADS = "train::no-threads", "no usable threads for training", "ask for fewer threads or jobs";
     BUSY = "train::busy", "another process is training this run", "wait for it, or train into another folder";
-    DIFFERS = "train::differs", "a step gave a different result when executed again", "the program, the machine or the data changed: restore it, or train the run again in another folder";
+    DIFFERS = "train::differs", "a step gave a different result when executed again", "restore the program, machine or data that changed, or train the run again in another folder";
     LOST_STATE = "train::lost-state", "this command cannot resume from the state of an unfinished run", "restore the folder, or train the run again in another one";
     LOST_RECORDS = "train::lost-records", "the records of an unfinished run do not match its state", "restore the folder, or train the run again in another one";
 }

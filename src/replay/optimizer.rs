@@ -34,11 +34,11 @@ pub struct OptimizerState<B: Backend> {
     moments: Vec<[B::Numbers; 3]>,
     /// The rows and columns of each tensor.
     shapes: Vec<[usize; 2]>,
-    /// What the draws of roundings depend on that are disturbed; none where they are not.
+    /// The key of the draws of disturbed roundings; none if they are not disturbed.
     disturbed: Option<u64>,
 }
 
-/// What the rule of a tensor keeps of its gradients; empty where it keeps nothing of the kind.
+/// The state that a tensor's rule keeps of its gradients; empty if it keeps nothing of the kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Moments<T> {
     /// Their running mean.

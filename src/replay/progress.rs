@@ -1,4 +1,4 @@
-//! What happens in runs, told to whoever watches; and how fast it goes.
+//! Events in runs, reported to watchers; and the speed.
 
 use std::time::{Duration, Instant};
 

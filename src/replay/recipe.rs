@@ -30,7 +30,7 @@ pub struct RunShape {
     pub seq_len: usize,
 }
 
-/// What is trained beside the plain surprise of targets.
+/// The loss terms besides the plain cross-entropy of targets.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LossTerms {
     /// The share of a target that is spread over the vocabulary.
@@ -55,12 +55,12 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// What numbers are rounded to, in words; none where they have all bits of float32.
+    /// The precision to which numbers are rounded, in words; none if they have all bits of float32.
     pub fn words(self) -> Option<&'static str> {
         match self {
             Self::Full => None,
-            Self::Autocast => Some("bfloat16 at products and attention"),
-            Self::Bfloat16 => Some("bfloat16 at every operation"),
+            Self::Autocast => Some("bfloat16 in products and attention"),
+            Self::Bfloat16 => Some("bfloat16 in every operation"),
             Self::Tf32 => Some("TensorFloat-32 in the factors of products"),
         }
     }
@@ -79,7 +79,7 @@ pub struct Regime {
     pub balance_whole: bool,
     /// By what the loss of each step of a stretch was multiplied before it was backpropagated; empty where by nothing.
     pub loss_scales: Vec<f64>,
-    /// What is trained beside the plain surprise of targets.
+    /// The loss terms besides the plain cross-entropy of targets.
     pub terms: LossTerms,
     /// With how many bits the model is computed.
     pub precision: Precision,
@@ -138,7 +138,7 @@ pub struct Recipe {
     pub checkpoints: Vec<u64>,
     /// Which of these are kept whole.
     pub kept: Vec<u64>,
-    /// What is kept for executing it again.
+    /// The steps and states kept for a replay.
     pub slices: Vec<Stretch>,
 }
 
@@ -239,8 +239,8 @@ fn saved(config: Node<'_>, field: &str, fits: impl Fn(u64) -> bool) -> Result<Ve
         let step = node.integer()?;
         if !fits(step) || steps.last().is_some_and(|last| *last >= step) {
             let expected = match field {
-                "checkpoints" => "steps of the run, rising",
-                _ => "some of the checkpoints, rising",
+                "checkpoints" => "steps of the run, in ascending order",
+                _ => "some of the checkpoints, in ascending order",
             };
             return Err(BAD_RECIPE.at(node.place(), expected, step.to_string()));
         }
@@ -260,7 +260,8 @@ fn slices(config: Node<'_>, steps: u64, checkpoints: &[u64]) -> Result<Vec<Stret
         let ends = length > 0 && from_step.checked_add(length).is_some_and(|end| end <= steps);
         let new = slices.iter().all(|slice| slice.from_step != from_step);
         if !starts || !ends || !new {
-            let expected = "steps of the run from its seed or a checkpoint, once per start";
+            let expected =
+                "steps of the run that start at its seed or a checkpoint, once per start";
             let found = format!("{length} steps from step {from_step}");
             return Err(BAD_RECIPE.at(node.place(), expected, found));
         }

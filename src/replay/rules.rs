@@ -27,7 +27,7 @@ pub struct ParameterGroup {
     pub beta1: f64,
     /// How much of the second moment stays.
     pub beta2: f64,
-    /// What is added to the root of the second moment.
+    /// The epsilon added to the root of the second moment.
     pub epsilon: f64,
     /// How decay, beta1 and beta2 change from step to step: of each step of a stretch, what it has more than the first; empty
     /// where nothing changes.
@@ -60,7 +60,7 @@ pub enum UpdateMethod {
     },
     /// Gradient descent with momentum `beta1`.
     Sgd {
-        /// What of a gradient does not enter the momentum.
+        /// The fraction of a gradient that does not enter the momentum.
         dampening: f64,
         /// Whether the step looks ahead.
         nesterov: bool,
@@ -82,13 +82,13 @@ pub struct Muon {
     pub coefficients: [f64; 3],
     /// Whether they are computed in bfloat16, or in float32.
     pub is_bfloat16: bool,
-    /// What the step is multiplied by.
+    /// The factor of the step.
     pub adjust: MuonScale,
     /// Whose program it is.
     pub variant: MuonVariant,
 }
 
-/// What the step of a matrix is multiplied by, beside the learning rate.
+/// The factor of a matrix's step, besides the learning rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MuonScale {
     /// The root of rows over columns, at least 1.

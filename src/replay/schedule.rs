@@ -19,7 +19,7 @@ pub struct LearningRateSchedule {
     shape: Shape,
 }
 
-/// What follows the warmup.
+/// The schedule after the warmup.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
     /// The peak up to a step, then a straight line down to the floor over so many steps.

@@ -1,4 +1,4 @@
-//! What predicts text, seen from outside: rows of tokens go in, the nats of each next token come out.
+//! Predictors of text, seen from outside: rows of tokens go in, the nats of each next token come out.
 //!
 //! Owns the trait that models and exact sources share, and the packing of requests of any length into
 //! rows of one length. What is asked, and what the answers mean, is left to `evaluate` and `tasks`.
@@ -59,7 +59,7 @@ pub trait Scorer {
     }
 }
 
-/// What a scorer says of rows of tokens.
+/// The scores of rows of tokens.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowScores {
     /// The nats of each target.
@@ -73,13 +73,13 @@ pub struct RowScores {
 /// A continuation to be scored after a context, which has at least one token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreRequest {
-    /// What precedes; of a longer one than fits, the end counts.
+    /// The context; of a longer one than fits, the end counts.
     pub context: Vec<u32>,
-    /// What is scored.
+    /// The scored continuation.
     pub continuation: Vec<u32>,
 }
 
-/// What a continuation costs.
+/// The cost of a continuation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContinuationScore {
     /// The sum of its nats.
@@ -275,7 +275,7 @@ pub(super) mod tests {
     }
 
     impl Bigrams {
-        /// What followed what in `text`, each pair once more than it did.
+        /// Counts the neighbouring pairs in `text`, each once more than it occurs.
         pub fn of(text: &str, length: usize) -> Self {
             let mut counts = vec![[1; 256]; 256];
             for pair in text.as_bytes().windows(2) {
@@ -398,7 +398,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What stands beside or after a row of a model does not reach into it: to the last bit.
+    /// Rows next to or after a row of a model do not influence it: to the last bit.
     #[test]
     fn a_model_gives_the_same_bits_however_rows_are_packed() {
         let sparse = MixtureConfig {

@@ -60,7 +60,7 @@ impl TensorData {
 pub struct TensorFile {
     /// The tensors by name.
     pub tensors: BTreeMap<String, TensorData>,
-    /// What the writer says beside them.
+    /// The writer's metadata next to them.
     pub metadata: BTreeMap<String, String>,
 }
 

@@ -1,7 +1,7 @@
 //! A report in one line for a page: as a picture (SVG), or as the JSON that shields.io draws one from.
 //!
-//! The worst is said first and gives the colour. Only where the exit status is 0 does nothing stand before what is verified, and only
-//! an origin that the caller asked for makes it green, without numbers of the post itself: what anybody can declare is no more than that.
+//! The worst result comes first and decides the colour. Verified claims come first only if the exit status is 0, and the badge is green
+//! only with a minimum origin that the caller required and without constants of the post itself, because anybody can declare numbers.
 
 use serde::Serialize;
 
@@ -44,12 +44,12 @@ impl BadgeColour {
     }
 }
 
-/// What a badge says.
+/// The words and colour of a badge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Badge {
-    /// What it is about.
+    /// The subject on its left side.
     pub label: &'static str,
-    /// What became of it.
+    /// The result on its right side.
     pub message: String,
     /// How that is to be taken.
     pub colour: BadgeColour,
@@ -177,15 +177,15 @@ fn message(report: &Report) -> String {
         verified.push_str(&format!(", {}", origin.word()));
     }
     if counts.with_own_numbers > 0 {
-        parts.push(format!("{} with numbers of the post", counts.with_own_numbers));
+        parts.push(format!("{} with own constants", counts.with_own_numbers));
     }
-    let not_run = if report.not_run { "not all was run: " } else { "" };
+    let not_run = if report.not_run { "incomplete run: " } else { "" };
     let recorded =
         if report.locked.as_ref().is_some_and(Vec::is_empty) { "as recorded: " } else { "" };
     format!("{not_run}{recorded}{}", parts.join(" · "))
 }
 
-/// What keeps the exit status from 0 besides verdicts, and how often.
+/// The reasons besides verdicts for which the exit status is not 0, each with its count.
 fn reasons(report: &Report) -> Vec<(usize, &'static str)> {
     let texts = report.posts.iter().flat_map(|post| &post.texts);
     let unbound = texts.clone().map(|text| text.unbound.len()).sum();
@@ -198,7 +198,7 @@ fn reasons(report: &Report) -> Vec<(usize, &'static str)> {
         (bound[0], "unbound"),
         (bound[1], "without text"),
         (report.disputed(), "disputed"),
-        (report.questioned(), "with open lints"),
+        (report.questioned(), "with unanswered lints"),
         (report.drafted(), "not confirmed"),
         (report.posts_without_claims().count(), "without claims"),
     ]

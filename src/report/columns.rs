@@ -1,5 +1,5 @@
 //! Tables on a page: a label, then cells at the right edge of their columns. A row that does not fit
-//! is written as a list, one cell a line. (A report on posts is no table: its lines have tab stops and wrap, see
+//! is written as a list, one cell per line. (Reports on posts are not tables: their lines have tab stops and wrap, see
 //! `layout`.)
 
 use crate::layout::{columns, wrap};

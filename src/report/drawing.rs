@@ -1,5 +1,5 @@
-//! Draws one message at its place: title, path, the line with its marker, then what is known and the
-//! help. `annotate-snippets` draws; this file says what, and cuts the line to the page.
+//! Draws one message at its location: title, path, the line with its marker, then the details and the
+//! help. `annotate-snippets` draws; this module prepares the parts and cuts the line to the page width.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};

@@ -1,4 +1,4 @@
-//! Claims told together: those of one sentence, and sentences that came to one outcome for one reason.
+//! Groups of claims that are reported together: those of one sentence, and sentences with the same outcome and reason.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
 //! Workflow commands of GitHub Actions, and the job summary. A step may show ten annotations of each
-//! level, so the worst come first and the last one says what is missing.
+//! level, so the worst come first and the last one states what is missing.
 
 use std::collections::BTreeMap;
 
@@ -105,14 +105,14 @@ fn closing(report: &Report) -> Annotation {
         Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
         Some(differences) => {
             let differing = differences.len();
-            format!("{differing} differ from the recorded ones",)
+            format!("{differing} not as recorded",)
         }
         None => wording::counts(&report.summary()),
     };
     let own = match report.summary().with_own_numbers {
         0 => String::new(),
         count => {
-            format!(". {} with numbers of the post itself", wording::many(count, "verified claim"))
+            format!(". {} with the post's own constants", wording::many(count, "verified claim"))
         }
     };
     let replay = super::replay_scope(report);
@@ -180,7 +180,7 @@ impl Annotation {
         }
     }
 
-    /// What the counts of a post do not tell.
+    /// The facts about a post that its counts do not show.
     fn of_disclosures(post: &PostReport) -> Option<Self> {
         let said = wording::disclosures(post).join("; ");
         (!said.is_empty()).then(|| Self {

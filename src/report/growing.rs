@@ -1,5 +1,5 @@
-//! A report that grows by parts. Up to a number of bundles on their own all is held, and told one by one. Of more only sums and
-//! groups are held, unless a format was asked for that lists all claims.
+//! A report that grows in parts. Up to a number of bundles on their own, everything is kept and reported one by one. Beyond it only
+//! sums and groups are kept, unless a requested format lists all claims.
 
 use crate::crowd::Crowd;
 use crate::outcome::{PostReport, Report, ReportTotals};
@@ -10,7 +10,7 @@ use repro_core::source::Error;
 /// So many bundles are told one by one; of more nobody reads the text.
 const TOLD_ONE_BY_ONE: usize = 200;
 
-/// What of its bundles a report holds.
+/// How much of its bundles a report keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldBundles {
     /// All of them, for formats that list all claims.
@@ -22,7 +22,7 @@ pub enum HeldBundles {
 }
 
 impl HeldBundles {
-    /// What has to be held for these formats, of which a text may have to tell everything.
+    /// The amount to keep for these formats, of which a text may have to report everything.
     pub fn for_formats(formats: impl IntoIterator<Item = Format>, is_verbose: bool) -> Self {
         match formats.into_iter().any(Format::needs_all_posts) {
             _ if is_verbose => Self::AllTold,
@@ -39,7 +39,7 @@ pub struct GrowingReport {
     /// The posts, and what all depend on as far as it was told before the bundles.
     first: Report,
     bundles: Report,
-    /// What all depend on, told behind the bundles.
+    /// The findings that concern all of them, reported after the bundles.
     last: Vec<Error>,
     crowd: Crowd,
 }

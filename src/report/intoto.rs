@@ -1,5 +1,5 @@
-//! A report as an in-toto statement of its own: which files were judged, and what each claim came to. It can be signed
-//! like any other statement, so that a verdict is somebody's.
+//! A report as an in-toto statement: the judged files, and the verdict on each claim. It can be signed
+//! like any other statement, so that somebody vouches for the verdicts.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ struct Claim<'a> {
 }
 
 codes! {
-    NO_SUBJECT = "report::no-subject", "no file was judged, and a statement is about files", "see why no post and no bundle could be judged, or leave out `--output intoto=`";
+    NO_SUBJECT = "report::no-subject", "no file was judged, so there is nothing to attest", "find out why no post and no bundle could be judged, or leave out `--output intoto=`";
 }
 
 /// Refuses a report that no statement can be made of: one about no file at all is not valid.

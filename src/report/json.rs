@@ -1,4 +1,4 @@
-//! `repro.report/2`: the whole report for programs. Keys keep one order; strings are as in the inputs.
+//! `repro.report/2`: the whole report for programs. Keys have a fixed order; strings are as in the inputs.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ struct ReportJson<'a> {
     failures: Vec<FailureJson<'a>>,
     locked: Option<&'a [LockDifference]>,
     below_minimum: &'a [String],
-    /// What replay does not show, where it was used.
+    /// The limits of a replay, if one was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay_scope: Option<String>,
     summary: VerdictCounts,

@@ -1,4 +1,4 @@
-//! JUnit XML: one suite a post, one case a claim. No clock and no host name, so equal reports are
+//! JUnit XML: one suite per post, one case per claim. No clock and no host name, so equal reports have
 //! equal bytes. With `--locked` a case passes when its verdict is as recorded.
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
@@ -27,7 +27,7 @@ pub(super) fn render(report: &Report) -> String {
     }
     if report.not_run {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_message("not all that was asked for could run").set_type("not-run");
+        status.set_message("some of the requested checks did not run").set_type("not-run");
         let mut suite = TestSuite::new("run");
         suite.add_test_case(TestCase::new("runs to its end", status));
         document.add_test_suite(suite);

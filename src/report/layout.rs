@@ -1,5 +1,5 @@
-//! A page of text of a given width: lines of pieces that stand at tab stops, and wrapped paragraphs.
-//! Widths are those of a terminal; no line ends in spaces.
+//! A text page of a given width: lines of pieces at tab stops, and wrapped paragraphs.
+//! Widths are terminal columns; no line ends in spaces.
 
 use anstyle::{AnsiColor, Effects, Style};
 use unicode_width::UnicodeWidthStr;

@@ -1,4 +1,4 @@
-//! What every format leads with: the verdict on a post, what is contradicted, what the post stands on, and which sentences belong
+//! The lead of every format: the verdict on a post, the contradicted sentences, the central claim, and which sentences belong
 //! together.
 
 use anstyle::Style;
@@ -32,7 +32,7 @@ pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
     };
     let mut parts = Vec::new();
     if is_refused {
-        parts.push("a part of it cannot be used".to_owned());
+        parts.push("part of its file cannot be used".to_owned());
     }
     if !sure.is_empty() {
         parts.push(told(&sure, "contradicted"));
@@ -59,7 +59,7 @@ pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
     parts.join(" · ")
 }
 
-/// What a post stands on, and what became of it.
+/// The central claim of a post, and its verdict.
 pub(super) struct CentralFate<'r> {
     pub claims: Vec<&'r ClaimReport>,
     pub worst: &'r ClaimReport,
@@ -68,7 +68,7 @@ pub(super) struct CentralFate<'r> {
 }
 
 impl CentralFate<'_> {
-    /// What became of it, behind "the central claim".
+    /// Its verdict, after "the central claim".
     fn in_short(&self) -> &'static str {
         match self.worst.outcome.verdict {
             Verdict::Verified => "holds",
@@ -82,7 +82,7 @@ impl CentralFate<'_> {
     }
 }
 
-/// What the file of a post says that it stands on; none where it says nothing.
+/// The central claims by the post file; none if the file has none.
 pub(super) fn central(post: &PostReport) -> Option<CentralFate<'_>> {
     let claims = central_claims(post);
     let worst = *claims.iter().max_by_key(|claim| rank(claim.outcome.verdict))?;
@@ -139,7 +139,7 @@ impl Block<'_> {
         reasons.chain(told.notes().into_iter().map(str::to_owned)).collect()
     }
 
-    /// What is told first: what one reading contradicts, then what has values, then what is short.
+    /// The sort key of a block: contradictions of one reading first, then blocks with values, then short ones.
     pub fn effort(&self) -> (bool, bool, usize) {
         let has_reverse = self.tables.iter().any(FactTable::has_reverse);
         let lines: usize = self.tables.iter().map(FactTable::height).sum();
@@ -205,7 +205,7 @@ fn is_of(claim: &ClaimReport, central: &[String]) -> bool {
     central.iter().any(is_named)
 }
 
-/// What is refuted: what changes a decision first, then what is further off.
+/// The refuted claims: those that change a decision first, then by the size of the error.
 pub(super) fn by_weight(post: &PostReport) -> Vec<&ClaimReport> {
     let mut claims = wording::ranked(post, Verdict::Refuted);
     claims.sort_by(|a, b| {

@@ -1,6 +1,6 @@
 //! Drawing a [`Report`]: one file per format, each a plain function of the report and the options.
 //!
-//! Owns layout, wording, escaping and the order of what is listed. Judges nothing, prints nothing,
+//! Owns layout, wording, escaping and the order of lists. Judges nothing, prints nothing,
 //! and reads neither files nor the environment. Strings from inputs are untrusted in every format.
 
 #![forbid(unsafe_code)]
@@ -42,23 +42,23 @@ pub use markdown::{COMMENT_LIMIT, MarkdownSheet, code as markdown_code, escaped 
 pub use text::scope;
 pub use visible::{clipped, escaped_json, inert, visible};
 
-/// The codes of reports: of what is told, and of what cannot be written.
+/// The codes of reports.
 pub static CODES: &[&[&Code]] = &[sarif::CODES, intoto::CODES];
 
 /// The line that every report for people ends with.
 pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";
 
-/// What replay does not show: every report that used it ends with this.
-pub const REPLAY_SCOPE: &str = "What a replay does not show: evaluations, their text, values and bytes; the other \
-steps, and that a checkpoint comes from those before it; the order of the data beyond these steps, and how often it \
-repeats; that training text excludes validation text; that these are all the runs, and that arms were tuned equally.";
+/// The limits of a replay: every report that used one ends with this.
+pub const REPLAY_SCOPE: &str = "What a replay does not show: evaluations (their text, values and byte counts); the other \
+steps, or that a checkpoint comes from the steps before it; the data order outside these steps, or how often data \
+repeats; that the training text excludes the validation text; that these are all the runs; that all arms were tuned equally.";
 
-/// What it does not show that a run passes a challenge.
-pub const CHALLENGE_SCOPE: &str = "What a challenge does not show: the intervals that were not drawn, beyond the stated probability; \
-that training text excludes validation text; that these are all the runs, and that arms were tuned equally.";
+/// The limits of a passed challenge.
+pub const CHALLENGE_SCOPE: &str = "What a challenge does not show: the step ranges that were not drawn, beyond the stated probability; \
+that the training text excludes the validation text; that these are all the runs; that all arms were tuned equally.";
 
-/// What it does not show that training was executed; none where it was not. A challenge executes drawn intervals of a run that has
-/// committed itself to all of them, which says more than that a slice follows from its checkpoint.
+/// The limits of the executed training; none if nothing was executed. A challenge executes drawn step ranges of a run that has
+/// committed to all of them, which shows more than that a slice follows from its checkpoint.
 fn replay_scope(report: &Report) -> Option<String> {
     let is_replay = |claim: &ClaimReport| {
         matches!(claim.outcome.method, Some(Method::Replayed | Method::ReplayedByTwo))
@@ -74,7 +74,7 @@ fn replay_scope(report: &Report) -> Option<String> {
     (report.replayed > 0).then_some(scope)
 }
 
-/// What a report is drawn as.
+/// The formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For a terminal.
@@ -102,7 +102,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// A report in this format in which no log of a CI system finds a command, but for those of this format.
+    /// A report in this format in which a CI system's log finds no commands except those of this format.
     pub fn inert(self, report: String) -> String {
         match self {
             Self::Text => inert(report, "\\u{23}", "\\u{3a}"),
@@ -134,7 +134,7 @@ impl Format {
         Self::Shields,
     ];
 
-    /// Whether a report has to hold all its posts to be drawn so. Of many bundles a text tells groups, and a badge counts.
+    /// Whether this format needs all posts of a report. For many bundles, text reports show groups, and badges show counts.
     pub fn needs_all_posts(self) -> bool {
         !matches!(self, Self::Text | Self::Jsonl | Self::Badge | Self::Shields)
     }
@@ -144,16 +144,14 @@ impl Format {
         Self::ALL.into_iter().find(|format| format.word() == word)
     }
 
-    /// What it is for, in a few words.
+    /// Its purpose, in a few words.
     pub fn about(self) -> &'static str {
         match self {
             Self::Text => "for a terminal",
             Self::Json => "for programs",
-            Self::Jsonl => {
-                "one line for each post and bundle as it is judged, and a last one with the sums"
-            }
+            Self::Jsonl => "one line per post or bundle as it is judged, then one with the totals",
             Self::Junit => "for CI systems that show tests",
-            Self::Github => "annotations and a job summary in a workflow of GitHub",
+            Self::Github => "annotations and a job summary for GitHub Actions",
             Self::Markdown => "for a comment or an issue",
             Self::Intoto => {
                 "an in-toto statement about the judged files, which `repro bundle sign` signs"
@@ -161,7 +159,7 @@ impl Format {
             Self::Html => "one page for a browser",
             Self::Sarif => "SARIF 2.1.0, for code scanning and editors",
             Self::Badge => "one line as a picture (SVG)",
-            Self::Shields => "the same for the endpoint of shields.io",
+            Self::Shields => "the same for a shields.io endpoint",
         }
     }
 
@@ -183,7 +181,7 @@ impl Format {
     }
 }
 
-/// What the caller knows about the reader; only text and SARIF look at it.
+/// Facts about the reader that the caller knows; only text and SARIF use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportOptions {
     /// Columns of the terminal; kept within what reads well, 40 to 140.

@@ -1,5 +1,5 @@
-//! `repro.report-lines/1`: a report as JSON lines, written while it is made. One line for each post and each bundle, with what
-//! `repro.report/2` has of it, and a last line with the sums: without that, a file is a part of one.
+//! `repro.report-lines/1`: a report as JSON lines, written while it is made. One line for each post and each bundle, with its part
+//! of `repro.report/2`, and a last line with the totals: a file without it is incomplete.
 
 use serde::Serialize;
 

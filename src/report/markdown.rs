@@ -1,5 +1,5 @@
-//! The report as Markdown for a comment, an issue or a job summary. Text of inputs can open no
-//! markup, link nowhere and call nobody; rows beyond the limit of the place are counted, not cut.
+//! The report as Markdown for a comment, an issue or a job summary. Input text cannot create
+//! markup, links or mentions; rows beyond the size limit are counted, not cut.
 
 use crate::outcome::{PostReport, Report, Verdict, VerdictCounts};
 use repro_core::source::Error;
@@ -21,7 +21,7 @@ const CONTRADICTED: usize = 5;
 const LONG_NAME: usize = 20;
 /// The most characters of a cell.
 const CELL_LIMIT: usize = 400;
-/// What is kept free for the lines that close the report and what is folded.
+/// The space reserved for the closing lines of the report and for what is folded.
 const CLOSING: usize = 600;
 
 /// The report in at most `limit` bytes.
@@ -40,13 +40,13 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let files = wording::many(count, "file");
         sheet.line(&format!(
-            "Passed over, as nothing shows a known kind: {files} that cannot be read, {}{more}.\n\n",
+            "Skipped {files} that cannot be read and show no known kind: {}{more}.\n\n",
             names.join(", ")
         ));
     }
     match &report.locked {
         Some(differences) => sheet.table(
-            "Verdicts that differ from the recorded ones",
+            "Verdicts not as recorded",
             &["claim", "recorded → found"],
             differences.iter().map(|difference| {
                 let name = format!("{}/{}", difference.post, difference.claim);
@@ -61,7 +61,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         &["claim"],
         report.below_minimum.iter().map(|claim| vec![code(claim)]),
     );
-    let mut text = sheet.finish("`repro verify --format json` has all");
+    let mut text = sheet.finish("`repro verify --format json` lists all of them");
     if let Some(words) = super::replay_scope(report) {
         text = text + &words + "\n\n";
     }
@@ -89,14 +89,14 @@ fn heading(report: &Report, sheet: &mut MarkdownSheet) {
     sheet.rows(&["post", "verified", "refuted", "inconclusive", "unchecked"], posts);
 }
 
-/// What the counts do not tell of a post, judged or compared with its lock.
+/// The facts about a post that its counts do not show, whether it is judged or compared with its lock.
 fn disclosures(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
     let lines = wording::disclosures(post).into_iter();
     let lines = lines.map(|line| vec![escaped_whole(&line)]);
     sheet.table(&format!("{}what this rests on", owner(report, post)), &["what"], lines);
 }
 
-/// What headings begin with, where there are several posts.
+/// The prefix of headings if there are several posts.
 fn owner(report: &Report, post: &PostReport) -> String {
     if report.posts.len() > 1 { format!("{}: ", code(&post.id)) } else { String::new() }
 }
@@ -166,7 +166,7 @@ fn all_open(
         Verdict::Inconclusive.word().to_owned(),
         wording::ranked(post, Verdict::Inconclusive),
     ));
-    groups.push(("! verified, and questioned".to_owned(), questioned));
+    groups.push(("! verified, but questioned".to_owned(), questioned));
     for (heading, claims) in groups {
         sheet.table(
             &format!("{owner}{heading}"),
@@ -192,7 +192,7 @@ fn all_open(
     );
     let Some(referee) = &post.referee else { return };
     let asked = wording::asked(referee).map(|(name, item)| vec![name.to_owned(), escaped(item)]);
-    sheet.table(&format!("{owner}what a referee would ask"), &["is", "what"], asked);
+    sheet.table(&format!("{owner}a referee would ask"), &["is", "what"], asked);
 }
 
 /// The claims of one sentence: four cells that fit on a page of 900 pixels.
@@ -277,7 +277,7 @@ impl MarkdownSheet {
         fits
     }
 
-    /// What a reader opens to see. Its end has room in what is kept free for the lines that close the report.
+    /// A folded part that the reader opens. Its end uses the space reserved for the lines that close the report.
     fn folded(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
         let before = self.text.len();
         if self.line(&format!("<details><summary>{summary}</summary>\n\n")) {

@@ -1,5 +1,5 @@
-//! What a claim is taken to mean: the fact behind its words, the reading of each printed number, the lints, and
-//! whose judgement it is that the words mean the fact.
+//! The meaning of a claim: the fact behind its words, the reading of each printed number, the lints, and
+//! who vouches that the words mean the fact.
 
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,7 @@ impl Reading {
             }
             Self::Rounded => {
                 "the value rounds to the number at its last printed digit: the default of measured values. Zeros before a \
-suffix are no digits"
+suffix are not significant digits"
             }
             Self::About => {
                 "the value lies within 5%, or within half a unit of the last digit if that is wider: \"about\", \"~\", \
@@ -91,10 +91,10 @@ suffix are no digits"
             Self::Ceil => "the value rounds up to the number",
             Self::Binary => {
                 "K, M and G are powers of 1,024: tried for context lengths, vocabularies, batches and bytes where the \
-decimal one fails"
+decimal reading fails"
             }
             Self::Nominal => {
-                "the size in the name of a model, \"the 755M model\": rounded, cut off, or without its trailing zeros"
+                "the size in a model's name, \"the 755M model\": rounded, truncated, or without trailing zeros"
             }
         }
     }
@@ -117,7 +117,7 @@ pub struct TokenReading {
     pub token: String,
     /// The reading.
     pub reading: Reading,
-    /// What decided it: `declared`, the word of the lexicon beside the number, or the kind of value.
+    /// The source of the decision: `declared`, the word of the lexicon beside the number, or the kind of value.
     pub because: String,
 }
 
@@ -138,13 +138,13 @@ pub struct Fact {
 pub struct FactRow {
     /// The quantity: `core`, `tokens / active parameters`.
     pub quantity: String,
-    /// What the names of its arms begin with: `bf16` of `bf16.dense` and `bf16.moe64`.
+    /// The common prefix of its arms: `bf16` of `bf16.dense` and `bf16.moe64`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub series: String,
     /// The unit of its values, if the evidence states one: `ms`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// What the claim says between neighbouring values: `<`, `=`. Empty for values that are only shown.
+    /// The signs of the claim between neighbouring values: `<`, `=`. Empty for values that are only shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signs: Vec<String>,
     /// Its values, in the order of the claim.
@@ -179,7 +179,7 @@ impl FactRow {
     }
 }
 
-/// What a lint compares between the words and the provenance of the fact.
+/// The aspects that a lint compares between the words and the provenance of the fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LintKind {
@@ -216,7 +216,7 @@ impl LintKind {
 /// Words of a quote that do not fit the provenance of its fact. A lint never changes a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lint {
-    /// What was compared.
+    /// The compared aspect.
     pub kind: LintKind,
     /// One line: what the text says, and what the fact has.
     pub message: String,
@@ -248,7 +248,7 @@ impl ReadBy {
     }
 }
 
-/// What reviewers have recorded of a claim.
+/// The reviews recorded for a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReviewStatus {
     /// Who approved it, with a signature that counts, and how many decoys they caught.
@@ -266,7 +266,7 @@ pub struct ReviewStatus {
     /// Whether it was there when the project began to ask for reviews, and is let pass for that.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_exempted: bool,
-    /// What changed since an earlier record, which no longer stands.
+    /// The changes since an earlier record, which no longer applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_since: Option<String>,
 }
@@ -296,7 +296,7 @@ pub struct TextPlace {
     pub span: [usize; 2],
 }
 
-/// What a claim is taken to mean.
+/// The meaning of a claim.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Meaning {
     /// The fact; none where nothing could be evaluated.
@@ -305,7 +305,7 @@ pub struct Meaning {
     /// The reading of each printed number, in the order of the quote.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<TokenReading>,
-    /// What does not fit.
+    /// The lints on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lints: Vec<Lint>,
     /// Who says that the words mean the fact; none where no post binds words.
@@ -317,13 +317,13 @@ pub struct Meaning {
     /// The expression with the names and formulas of the post expanded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub expanded: String,
-    /// What a refutation would rest on that the text does not state.
+    /// The premise of a refutation that the text does not state.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub premise: String,
     /// Whether somebody other than the text's author wrote the post file.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_audit: bool,
-    /// What reviewers have recorded.
+    /// The recorded reviews.
     #[serde(default, skip_serializing_if = "ReviewStatus::is_empty")]
     pub review: ReviewStatus,
     /// Where the text has the words, if it was read and has them once.

@@ -1,4 +1,4 @@
-//! What verification comes to: verdicts, their assurance, findings, and the report. Data only: judging
+//! The results of verification: verdicts, their assurance, findings, and the report. Data only: judging
 //! is done in `claims`, drawing in `report`.
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl From<bundle::Origin> for EvidenceOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Two statements of one fact were held against each other.
+    /// Two statements of one fact were compared.
     Compared,
     /// The claimed quantity was derived again from raw evidence.
     Recomputed,
@@ -97,7 +97,7 @@ impl Method {
 pub enum Severity {
     /// A claim does not hold.
     Error,
-    /// A claim cannot be decided, or holds only on a stated assumption.
+    /// A claim cannot be decided, or holds only under a stated assumption.
     Warning,
     /// Worth knowing.
     Note,
@@ -112,7 +112,7 @@ pub struct Finding {
     pub severity: Severity,
     /// One line for a reader of the post.
     pub message: String,
-    /// Where the claim (or what else is meant) stands.
+    /// The location of the claim or other subject.
     #[serde(with = "kept::place")]
     pub place: Location,
     /// The claim it belongs to.
@@ -161,7 +161,7 @@ pub enum Impact {
 /// The numbers behind an outcome, for programs: one for each number that was compared, in its unit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// What it is of, where there are several: a run, an arm, a reading of ±.
+    /// The run, arm or reading of ± that it belongs to, if there are several.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub of: String,
     /// The number of the text, where there is one.
@@ -169,9 +169,9 @@ pub struct Measured {
     /// The unit of both: empty, `%`, `M`, ...
     #[serde(deserialize_with = "kept::word")]
     pub unit: ProgramWord,
-    /// What the evidence gives.
+    /// The value from the evidence.
     pub value: Option<f64>,
-    /// The ends of what the evidence can stand for, as printed digits are rounded.
+    /// The interval of possible values in the evidence, because printed digits are rounded.
     pub interval: Option<[f64; 2]>,
     /// The ends between which a value agrees with the text.
     pub allowed: Option<[f64; 2]>,
@@ -202,7 +202,7 @@ pub struct TestNumbers {
     pub n: Vec<usize>,
 }
 
-/// What checking one claim came to.
+/// The result of checking one claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The verdict.
@@ -213,16 +213,16 @@ pub struct Outcome {
     pub code: Option<&'static Code>,
     /// How the evidence was used; `None` where nothing was.
     pub method: Option<Method>,
-    /// What the evidence gives, printed; empty where nothing was derived.
+    /// The value from the evidence, printed; empty if nothing was derived.
     pub recomputed: String,
-    /// What counts as agreement, printed.
+    /// The tolerance for agreement, printed.
     pub tolerance: String,
     /// The tolerance rule: `rounding_interval`, `exact_integer`, `float_4ulp`, or the kind's own.
     #[serde(deserialize_with = "kept::word")]
     pub rule: ProgramWord,
     /// The numbers behind it.
     pub measured: Vec<Measured>,
-    /// What being wrong changes here, where it is not what the kind says in general.
+    /// The impact of an error here, if it differs from the impact of the kind in general.
     pub impact: Option<Impact>,
     /// Further findings, besides the verdict itself.
     pub notes: Vec<(&'static Code, String)>,
@@ -276,7 +276,7 @@ impl Outcome {
         self
     }
 
-    /// What the evidence gives.
+    /// The value from the evidence.
     pub fn giving(mut self, recomputed: impl Into<String>) -> Self {
         self.recomputed = recomputed.into();
         self
@@ -295,7 +295,7 @@ impl Outcome {
         self
     }
 
-    /// Another verdict on the evidence of `other`: what it gives, by the rule that judged it.
+    /// A different verdict on the evidence of `other`: its value, by the rule that judged it.
     pub fn with_evidence_of(self, other: Self) -> Self {
         let Self { recomputed, measured, rule, tolerance, .. } = other;
         Self { recomputed, measured, rule, tolerance, ..self }
@@ -307,7 +307,7 @@ impl Outcome {
         Self { method, ..Self::inconclusive(code, reason).with_evidence_of(self) }
     }
 
-    /// What being wrong changes in this claim.
+    /// The impact of an error in this claim.
     pub fn with_impact(mut self, impact: Impact) -> Self {
         self.impact = Some(impact);
         self
@@ -330,9 +330,9 @@ pub struct ClaimReport {
     pub kind: ProgramWord,
     /// The claimed value as printed; empty for statements without one.
     pub claimed: String,
-    /// The expression that it is held against; empty for claims by kind.
+    /// The expression that it is compared with; empty for claims by kind.
     pub said: String,
-    /// What each name of the table's row stands for; none outside of tables.
+    /// The meaning of each name of the table's row; none outside tables.
     pub row: Vec<Definition>,
     /// Numbers that the post itself brings in by an operation: `moe.loss * 0.91`.
     pub own_numbers: Vec<String>,
@@ -342,17 +342,17 @@ pub struct ClaimReport {
     pub quote: String,
     /// The published document and the place in it.
     pub at: Option<(String, String)>,
-    /// What the post file's author adds for readers.
+    /// The author's note in the post file.
     pub note: String,
-    /// What it is taken to mean, and who says so.
+    /// Its meaning, and who vouches for it.
     #[serde(default)]
     pub meaning: Meaning,
-    /// Where the claim stands in the post file.
+    /// The location of the claim in the post file.
     #[serde(with = "kept::place")]
     pub place: Location,
     /// The weakest origin of the evidence used.
     pub origin: Option<EvidenceOrigin>,
-    /// What being wrong here would change.
+    /// The possible impact of an error.
     pub impact: Impact,
     /// The outcome.
     pub outcome: Outcome,
@@ -382,7 +382,7 @@ impl ClaimReport {
         (self.outcome.verdict == Verdict::Refuted).then(|| self.meaning.doubt()).flatten()
     }
 
-    /// Whether it only differs, by a binding that a program drafted and nobody confirmed.
+    /// Whether it only differs, by a drafted binding that nobody confirmed.
     pub fn is_unconfirmed_difference(&self) -> bool {
         self.outcome.verdict == Verdict::Refuted && self.meaning.read_by == Some(ReadBy::Drafted)
     }
@@ -399,7 +399,7 @@ impl ClaimReport {
     }
 }
 
-/// What a referee would ask, written by people in the post file.
+/// The questions that a referee would ask, written by people in the post file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Referee {
     /// Premises that the conclusions depend on.
@@ -410,14 +410,14 @@ pub struct Referee {
     pub missing_facts: Vec<String>,
 }
 
-/// What a challenge of a run drew, and what it is worth that the run passes.
+/// The draw of a challenge, and how much a pass shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChallengeReport {
-    /// What the intervals were drawn from.
+    /// The seed of the random draw.
     pub seed: String,
     /// Where that comes from, and what does not follow from it, in words.
     pub source: String,
-    /// What the run had committed itself to.
+    /// The root of the committed states.
     pub root: String,
     /// How many intervals there are.
     pub of: u64,
@@ -427,7 +427,7 @@ pub struct ChallengeReport {
     pub drawn: usize,
     /// How many of these were executed again and led to the committed state.
     pub led: usize,
-    /// With which probability the best forgery of one interval has as many that lead there; none where one was refuted.
+    /// The probability that the best forgery of one step range passes; none if one was refuted.
     pub escape: Option<f64>,
 }
 
@@ -451,7 +451,7 @@ pub struct BundleReport {
 pub struct TextReport {
     /// Its name in the post file.
     pub id: String,
-    /// What it is.
+    /// Its description.
     pub what: String,
     /// Its file as the post names it, where it lies in the project.
     pub file: Option<String>,
@@ -463,7 +463,7 @@ pub struct TextReport {
     pub unbound: Vec<String>,
     /// How many of its numbers the post leaves without a claim, with a reason.
     pub excused: usize,
-    /// What was read; nothing for a text that is not at hand.
+    /// The content that was read; empty for a text that is missing.
     pub content: String,
     /// How that reads.
     pub markup: TextMarkup,
@@ -500,17 +500,17 @@ impl TextReport {
 /// A number of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextNumber {
-    /// Where it stands, in bytes.
+    /// Its position, in bytes.
     pub span: Range<usize>,
     /// Its line, from 1.
     pub line: usize,
     /// The claims about it, by their names.
     pub claims: Vec<String>,
-    /// Why nothing is claimed, where the post says so.
+    /// The reason for having no claim, if the post states one.
     pub reason: Option<String>,
 }
 
-/// What a name or a formula of a post stands for.
+/// The meaning of a name or a formula of a post.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// The name, with what a formula is given.
@@ -531,7 +531,7 @@ pub struct ExcusedWords {
 /// How a number went in the runs of some arms, to be drawn in one picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CourseChart {
-    /// What is drawn.
+    /// The plotted quantity.
     pub title: String,
     /// Over what: `tokens` or `step`.
     #[serde(deserialize_with = "kept::word")]
@@ -546,14 +546,14 @@ pub struct CourseArm {
     pub runs: Vec<Vec<[f64; 2]>>,
 }
 
-/// What is drawn of a post beside its claims.
+/// The charts of a post besides its claims.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PostPictures {
     /// How its runs went.
     pub courses: Vec<CourseChart>,
-    /// How near replays came to what is allowed.
+    /// The differences of replays relative to their tolerances.
     pub replays: Vec<ReplayChart>,
-    /// What the number behind a printed ± can be, by the claims about these numbers.
+    /// The possible readings of the number behind a printed ±, by the claims about these numbers.
     pub spreads: BTreeMap<String, SpreadChart>,
 }
 
@@ -562,17 +562,17 @@ pub struct PostPictures {
 pub struct ReplayChart {
     /// The run, and which of its steps: `NAME 967..977`.
     pub title: String,
-    /// What was compared: `10 steps, 79 tensors`.
+    /// The compared quantities: `10 steps, 79 tensors`.
     pub compared: String,
     /// How the comparison ended.
     pub verdict: Verdict,
-    /// Whether bits were compared, of which none may differ.
+    /// Whether the comparison was bit for bit.
     pub is_bitwise: bool,
-    /// Of each step and kind of number the largest difference; none where bits were compared.
+    /// The largest difference per step and kind of number; empty if the comparison was bit for bit.
     pub shares: Vec<DrawnShare>,
     /// The faults that would have been seen.
     pub seen: Vec<String>,
-    /// What cannot be seen by these steps, one line each.
+    /// The limits of these steps, one line each.
     pub unseen: Vec<String>,
 }
 
@@ -590,7 +590,7 @@ pub struct DrawnShare {
     pub share: f64,
 }
 
-/// A number behind ± beside all that it can be.
+/// A number behind ±, with all its possible readings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpreadChart {
     /// The printed number.
@@ -598,13 +598,13 @@ pub struct SpreadChart {
     /// Its unit.
     #[serde(deserialize_with = "kept::word")]
     pub unit: ProgramWord,
-    /// The ends between which a number gives the printed digits.
+    /// The interval of numbers with the printed digits.
     pub allowed: [f64; 2],
-    /// What the runs have.
+    /// The values of the runs.
     pub runs: Vec<f64>,
     /// Their mean.
     pub mean: f64,
-    /// The name of each reading, and what it gives for these runs.
+    /// The name of each reading, and its value for these runs.
     pub readings: Vec<(String, f64)>,
 }
 
@@ -621,9 +621,9 @@ pub struct PostReport {
     pub digest: String,
     /// The texts that it is about.
     pub texts: Vec<TextReport>,
-    /// What its names and formulas stand for.
+    /// The meanings of its names and formulas.
     pub definitions: Vec<Definition>,
-    /// What it leaves without a claim.
+    /// Its excused numbers.
     pub excused: Vec<ExcusedWords>,
     /// The bundles that it depends on.
     pub bundles: Vec<BundleReport>,
@@ -631,16 +631,16 @@ pub struct PostReport {
     pub claims: Vec<ClaimReport>,
     /// All findings, worst first, then by place.
     pub findings: Vec<Finding>,
-    /// What a challenge of a run drew.
+    /// The draw of a challenge of its run.
     pub challenge: Option<ChallengeReport>,
-    /// What a referee would ask.
+    /// The questions that a referee would ask.
     pub referee: Option<Referee>,
-    /// The sentences that the post stands on, by their names in the post file; none if it names none.
+    /// The central sentences of the post, by their names in the post file; may be empty.
     #[serde(default)]
     pub central: Vec<String>,
-    /// What is drawn of it, where the caller wants that.
+    /// The charts of the post, if the caller wants them.
     pub pictures: PostPictures,
-    /// How many statements a program has drafted and nobody has confirmed.
+    /// The number of drafted statements that nobody has confirmed.
     pub drafted: usize,
 }
 
@@ -657,7 +657,7 @@ impl PostReport {
     }
 }
 
-/// How many claims came to which verdict.
+/// The number of claims with each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VerdictCounts {
     /// Follow from the evidence.
@@ -668,13 +668,13 @@ pub struct VerdictCounts {
     pub inconclusive: usize,
     /// Without evidence.
     pub unchecked: usize,
-    /// How many of the contradicted ones only differ, as nobody has confirmed their binding.
+    /// The number of contradicted claims that only differ, because nobody has confirmed their binding.
     #[serde(skip)]
     pub differing: usize,
     /// How many of the verified ones take a number from the post itself.
     #[serde(skip)]
     pub with_own_numbers: usize,
-    /// The weakest origin of the verified ones; none where none of them uses evidence.
+    /// The weakest origin of the verified ones; none if none of them uses evidence.
     #[serde(skip)]
     pub origin: Option<EvidenceOrigin>,
 }
@@ -735,16 +735,16 @@ pub struct LockDifference {
     pub post: String,
     /// The claim.
     pub claim: String,
-    /// What the lock file records; `None`: the claim is new.
+    /// The verdict in the lock file; `None`: the claim is new.
     pub recorded: Option<String>,
-    /// What this run found; `None`: the claim is gone.
+    /// The verdict of this run; `None`: the claim is gone.
     pub found: Option<String>,
-    /// Whether a verdict is another, or a claim that is not recorded is refuted. Elsewhere words, an expression, an assurance or a file
-    /// is another.
+    /// Whether a verdict differs, or a claim that is not recorded is refuted. Otherwise words, an expression, an assurance or a file
+    /// differs.
     pub is_of_verdict: bool,
 }
 
-/// What bundles came to of which a report holds no more than that.
+/// Sums over bundles of which a report keeps only the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReportTotals {
     /// How many of them could be judged.
@@ -766,7 +766,7 @@ pub struct Report {
     pub posts: Vec<PostReport>,
     /// Inputs that could not be used.
     pub failures: Vec<Error>,
-    /// What there was besides these posts and inputs, where there was too much of it to be held.
+    /// Counts of further posts and inputs, if there were too many to keep.
     pub not_held: ReportTotals,
     /// With `--locked`: the differences to the lock file.
     pub locked: Option<Vec<LockDifference>>,
@@ -777,15 +777,15 @@ pub struct Report {
     pub replayed: usize,
     /// Claims below the caller's `--min-origin`, `--min-method` or `--min-reading`, as `post/claim`.
     pub below_minimum: Vec<String>,
-    /// The origin that the caller asked of verified claims (`--min-origin`): without one no badge is green.
+    /// The minimum origin of verified claims (`--min-origin`): without one no badge is green.
     pub min_origin: Option<EvidenceOrigin>,
     /// Whether a number of a text that is bound to nothing, or a text that is not at hand, fails.
     pub wants_all_bound: bool,
-    /// Whether something that was asked for could not run to its end.
+    /// Whether a requested check could not run to its end.
     pub not_run: bool,
     /// Whether the question was what a change breaks: then what stays open, or that there was nothing to check, fails nothing.
     pub is_of_change: bool,
-    /// Changed files that could not be read, of which nothing shows that they are of a known kind.
+    /// Changed files that could not be read and show no known kind.
     pub passed_over: Vec<String>,
 }
 
@@ -816,20 +816,20 @@ impl Report {
         post.claims.iter().find(|one| one.id == claim)
     }
 
-    /// Whether a claim rests on less than the caller asked for.
+    /// Whether a claim is below a minimum that the caller requires.
     pub fn is_below(&self, post: &PostReport, claim: &ClaimReport) -> bool {
         !self.below_minimum.is_empty()
             && self.below_minimum.contains(&format!("{}/{}", post.id, claim.id))
     }
 
-    /// The posts in which there was nothing to check, where there was something in others. Documents, which have no digest, promise none.
+    /// The posts without anything to check, if others had something. Documents, which have no digest, need not have claims.
     pub fn posts_without_claims(&self) -> impl Iterator<Item = &PostReport> {
         let is_any = self.summary().total() > 0;
         let is_empty = |post: &&PostReport| post.claims.is_empty() && !post.digest.is_empty();
         self.posts.iter().filter(move |post| is_any && is_empty(post))
     }
 
-    /// How many statements a program has drafted and nobody has confirmed.
+    /// The number of drafted statements that nobody has confirmed.
     pub fn drafted(&self) -> usize {
         self.posts.iter().map(|post| post.drafted).sum()
     }
@@ -838,7 +838,7 @@ impl Report {
         self.posts.iter().flat_map(|post| &post.claims)
     }
 
-    /// How many claims have a lint that nobody has answered.
+    /// The number of claims with an unanswered lint.
     pub fn questioned(&self) -> usize {
         self.claims().filter(|claim| claim.meaning.is_questioned()).count()
     }
@@ -848,7 +848,7 @@ impl Report {
         self.claims().filter(|claim| claim.is_disputed()).count()
     }
 
-    /// How many claims are refuted, not counting drafts that nobody has confirmed.
+    /// The number of refuted claims without unconfirmed drafts.
     pub(crate) fn confirmed_refutations(&self) -> usize {
         let drafts = self.claims().filter(|claim| claim.is_unconfirmed_difference()).count();
         self.summary().refuted.saturating_sub(drafts)
@@ -870,7 +870,7 @@ impl Report {
         texts.all(|text| text.is_at_hand && text.unbound.is_empty())
     }
 
-    /// The exit status that this report stands for; the format never changes it.
+    /// The exit status of this report; the format never changes it.
     pub fn exit_status(&self) -> ExitStatus {
         match self.status_of_verdicts() {
             ExitStatus::Verified | ExitStatus::Undecided if self.not_run => ExitStatus::NotRun,
@@ -879,7 +879,7 @@ impl Report {
         }
     }
 
-    /// The same as if all that was asked for had run.
+    /// The exit status as if all requested checks had run.
     fn status_of_verdicts(&self) -> ExitStatus {
         let summary = self.summary();
         let wrong = match &self.locked {
@@ -914,9 +914,9 @@ pub enum ExitStatus {
     Refuted,
     /// Bad usage, or an input that cannot be read or is refused.
     Refused,
-    /// Nothing refuted; something inconclusive, unchecked, or below the asked minimum.
+    /// Nothing refuted; something inconclusive, unchecked, or below the required minimum.
     Undecided,
-    /// Something explicitly asked for could not run.
+    /// Something explicitly requested could not run.
     NotRun,
 }
 

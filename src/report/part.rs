@@ -1,28 +1,28 @@
-//! A report in parts: what one post or one bundle came to, handed over as soon as it is known, and dropped by whoever needs no
-//! more of it than sums.
+//! A report in parts: the result of one post or one bundle, passed on as soon as it is known, and dropped by consumers that need
+//! only sums.
 
 use crate::outcome::{PostReport, Report};
 use repro_core::source::Error;
 
-/// What a part of a report is about.
+/// The subject of a part of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartSubject {
     /// The post of this name.
     Post(String),
     /// The bundle in this folder, on its own.
     Bundle(String),
-    /// What all posts and bundles depend on.
+    /// The inputs that all posts and bundles depend on.
     Run,
 }
 
-/// What one post, one bundle, or what all of them depend on, came to.
+/// The result of one post, one bundle, or an input that all of them depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportPart {
-    /// What it is about.
+    /// Its subject.
     pub subject: PartSubject,
-    /// What was found; nothing where it could not be judged.
+    /// The report; none if it could not be judged.
     pub post: Option<PostReport>,
-    /// What of it could not be used.
+    /// The inputs that could not be used.
     pub failures: Vec<Error>,
     /// Claims below the caller's minimum, as `post/claim`.
     pub below_minimum: Vec<String>,

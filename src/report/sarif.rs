@@ -1,7 +1,7 @@
-//! SARIF 2.1.0, which code scanning of GitHub and editors read: one result for each refuted claim, each refused input, and
-//! with `--locked` each verdict that is not as recorded, and what misses a minimum that was asked for. `--verbose` adds what is open, unchecked or remarked.
+//! SARIF 2.1.0, for GitHub code scanning and editors: one result for each refuted claim, each rejected input,
+//! each verdict that is not as recorded (`--locked`), and each claim below a required minimum. `--verbose` adds undecided and unchecked claims, and remarks.
 //!
-//! An alert is the same one as long as its fingerprint is: post, claim, code and words, and no line. What comes from
+//! Alerts with the same fingerprint are the same: post, claim, code and words, without the line. Text from
 //! inputs cannot act as a link or a placeholder of a message.
 
 mod place;
@@ -21,9 +21,9 @@ use repro_core::digest::Digest;
 use repro_core::source::{Code, Error, Location, codes};
 
 codes! {
-    NOT_AS_RECORDED = "report::not-as-recorded", "a verdict is not the one that the lock records", "find out what changed; `repro verify --post ID --write-lock` records it";
-    BELOW_MINIMUM = "report::below-minimum", "a claim is verified on weaker evidence than was asked for", "give stronger evidence, have it reviewed, or lower `--min-origin`, `--min-method` or `--min-reading`";
-    UNBOUND = "report::unbound", "a text has numbers that no claim binds, or is not at hand", "bind them: `repro review ID --coverage --text TEXT` lists them; or give the text by `--text FILE`";
+    NOT_AS_RECORDED = "report::not-as-recorded", "a verdict differs from the lock", "find out what changed, then record it with `repro verify --post ID --write-lock`";
+    BELOW_MINIMUM = "report::below-minimum", "a claim is verified on weaker evidence than required", "provide stronger evidence, have it reviewed, or lower `--min-origin`, `--min-method` or `--min-reading`";
+    UNBOUND = "report::unbound", "a text is missing, or has numbers that no claim covers", "cover them with claims (`repro review ID --coverage --text TEXT` lists them), or pass the text with `--text FILE`";
 }
 
 const SCHEMA: &str =
@@ -131,14 +131,14 @@ struct SarifResult<'r> {
     properties: &'r SarifProperties<'r>,
 }
 
-/// What makes two results one alert: under the name that GitHub looks for.
+/// The key that makes two results one alert: under the name that GitHub looks for.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SarifFingerprints {
     primary_location_line_hash: String,
 }
 
-/// What else programs may want to know of a result.
+/// Further properties of a result for programs.
 #[derive(Default, Serialize)]
 struct SarifProperties<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +186,7 @@ pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
         partial_fingerprints: fingerprints(alert, &mut seen),
         properties: &alert.about,
     });
-    let top = SarifText::of("the top of the repository");
+    let top = SarifText::of("the root of the repository");
     let run = SarifRun {
         results: results.collect(),
         tool: SarifTool {
@@ -219,7 +219,7 @@ fn rule(code: &'static Code) -> SarifRule {
         id,
         short_description: SarifText::of(meaning),
         full_description: SarifText::of(&format!("{meaning}. Help: {help}.")),
-        help: SarifText::of(&format!("{help}. `repro explain {id}` says more.")),
+        help: SarifText::of(&format!("{help}. `repro explain {id}` has details.")),
     }
 }
 
@@ -235,21 +235,21 @@ fn invocation(report: &Report, untold: usize, left_out: usize) -> SarifInvocatio
     let passed = wording::named(report.passed_over.iter().map(String::as_str));
     let drafted = || {
         let statements = wording::many(report.drafted(), "statement");
-        format!("{statements} are drafted, and nobody has confirmed them")
+        format!("{statements} drafted and not confirmed")
     };
-    let not_run = "not all that was asked for could run";
+    let not_run = "some of the requested checks did not run";
     let open = || {
         let counts = wording::counts(&report.summary());
-        format!("{counts}; `--verbose` makes results of what is not refuted, too")
+        format!("{counts}; `--verbose` also reports claims that are not refuted")
     };
-    let cut = || format!("{left_out} more results, of those that weigh least, are left out");
+    let cut = || format!("{left_out} of the least severe results are left out");
     let told = [
         (report.summary().total() == 0).then(nothing),
         // Without locks it is a remark of its post.
         (report.locked.is_some() && report.drafted() > 0).then(drafted),
         (!empty.is_empty()).then(|| format!("nothing was checked in {empty}")),
         (report.not_run && !report.is_not_judged()).then(|| not_run.to_owned()),
-        (!passed.is_empty()).then(|| format!("passed over, as it cannot be read: {passed}")),
+        (!passed.is_empty()).then(|| format!("skipped, as it cannot be read: {passed}")),
         (left_out > 0).then(cut),
         (untold > 0).then(open),
         super::replay_scope(report),
@@ -440,10 +440,10 @@ fn of_texts(post: &PostReport) -> impl Iterator<Item = Alert<'_>> {
         code: &UNBOUND,
         level: SarifLevel::Warning,
         message: match text.is_at_hand {
-            false => format!("{} is not at hand", visible(&text.id)),
+            false => format!("{}: the text is missing", visible(&text.id)),
             true => {
                 let unbound = visible(&text.unbound.join(", "));
-                format!("{}: bound to nothing: {unbound}", visible(&text.id))
+                format!("{}: not covered by a claim: {unbound}", visible(&text.id))
             }
         },
         place: Location::file(post.file.clone()),

@@ -1,5 +1,5 @@
-//! A post on one screen: what is contradicted, what it stands on, what is open and why, what holds. Everything else is behind
-//! `--verbose`.
+//! A post on one screen: contradictions, the central claim, undecided claims with reasons, and verified claims. `--verbose` shows
+//! everything else.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ const ROWS: usize = 3;
 const INDENT: usize = 4;
 /// Where tables begin.
 const TABLE: usize = 6;
-/// What stands before the numbers that hold.
+/// The words before the verified numbers.
 const AMONG: &str = "among them ";
 /// Only numbers of so many digits are named: shorter ones agree by chance.
 const DIGITS: usize = 5;
@@ -124,7 +124,7 @@ impl<'a> PostScreen<'a> {
         self.page.finish()
     }
 
-    /// What is refuted, in one line each.
+    /// The refuted sentences, one line each.
     fn wrong_in_short(&mut self) {
         let refuted = by_weight(self.post);
         let told = told_together(&refuted);
@@ -239,7 +239,7 @@ impl<'a> PostScreen<'a> {
             && block.tables.iter().all(|own| self.drawn.iter().any(|other| own.is_part_of(other)));
         if are_above {
             let quotes = self.quotes(&block.told, 2);
-            return self.page.paragraph(2, 2, PLAIN, &format!("{quotes}: values as above"));
+            return self.page.paragraph(2, 2, PLAIN, &format!("{quotes}: values above"));
         }
         let most = self.room.div_ceil(2) + 1;
         for told in block.told.iter().take(most) {
@@ -291,7 +291,7 @@ impl<'a> PostScreen<'a> {
         (is_refuted && columns(&fact) <= most).then(|| format!("fact: {fact}"))
     }
 
-    /// What the post stands on, and whether that was tested.
+    /// The central claim, and whether it was tested.
     fn central(&mut self) {
         let Some(central) = central(self.post) else { return };
         let CentralFate { worst, claims, fate } = &central;
@@ -315,7 +315,7 @@ impl<'a> PostScreen<'a> {
         }
     }
 
-    /// What a referee would ask: what is missing first.
+    /// The questions that a referee would ask, missing facts first.
     fn referee(&mut self) {
         let Some(referee) = &self.post.referee else { return };
         let asked = [
@@ -341,7 +341,7 @@ impl<'a> PostScreen<'a> {
         }
     }
 
-    /// What cannot be decided, by reason.
+    /// The undecided claims, by reason.
     fn open(&mut self) {
         let (meant, mut others) = by_meaning(self.post);
         // What the post stands on is told above.
@@ -442,7 +442,7 @@ impl<'a> PostScreen<'a> {
         }
     }
 
-    /// What is verified and has a lint that nobody has answered, or is disputed.
+    /// The verified claims with an unanswered lint or a dispute.
     fn questioned(&mut self) {
         let claims = wording::ranked(self.post, Verdict::Verified);
         let claims: Vec<_> = claims.into_iter().filter(|claim| claim.is_questioned()).collect();
@@ -502,7 +502,7 @@ impl<'a> PostScreen<'a> {
         }
     }
 
-    /// What became of signatures, or only of those that are wrong; they are no claims.
+    /// The verdicts on signatures, or only the wrong ones; signatures are not claims.
     fn signatures(&mut self, wrong_only: bool) {
         let said =
             wording::signatures(self.post, |verdict| !wrong_only || verdict == Verdict::Refuted);
@@ -537,13 +537,13 @@ pub(super) fn closing(page: &mut Page, post: &PostReport, is_refused: bool) {
 fn counted(page: &mut Page, post: &PostReport) {
     let counts = VerdictCounts::of(&post.claims);
     let mut words = vec![wording::counts(&counts)];
-    words.extend(wording::excused(post).map(|left| format!("{left} set aside")));
+    words.extend(wording::excused(post).map(|left| format!("{left} excused")));
     let own = counts.with_own_numbers;
-    words.extend((own > 0).then(|| format!("{own} verified with constants of the post")));
+    words.extend((own > 0).then(|| format!("{own} verified with the post's own constants")));
     let away = post.texts.iter().filter(|text| !text.is_at_hand).count();
     if away > 0 {
         let texts = if away == 1 { "the text".to_owned() } else { format!("{away} texts") };
-        words.push(format!("quotes not looked up in {texts} (--text FILE)"));
+        words.push(format!("quotes not checked against {texts} (--text FILE)"));
     }
     if post.drafted > 0 {
         words.push(format!("{} not confirmed", wording::many(post.drafted, "draft")));

@@ -1,5 +1,5 @@
-//! The report for a terminal: each finding with its words and their place first, then what became of them;
-//! what needs no reading is counted, and the last lines say what is wrong.
+//! The report for a terminal: each finding with its words and their location first, then the result.
+//! Claims that need no attention are counted, and the last lines state what is wrong.
 
 use std::collections::HashMap;
 
@@ -88,7 +88,7 @@ impl Text<'_> {
         }
     }
 
-    /// What is not as recorded: what was, what is, and why.
+    /// The differences from the lock: the recorded verdict, the new one, and the reason.
     fn differences(&mut self, report: &Report, differences: &[LockDifference]) {
         self.page.blank();
         if differences.is_empty() {
@@ -125,8 +125,7 @@ impl Text<'_> {
         let refuted = wording::ranked(post, Verdict::Refuted);
         let decisive = refuted.partition_point(|claim| claim.impact == Impact::Decision);
         let (decisions, digits) = refuted.split_at(decisive);
-        for (claims, weight) in
-            [(decisions, "and a decision changes"), (digits, "no decision changes")]
+        for (claims, weight) in [(decisions, "changes a decision"), (digits, "changes no decision")]
         {
             for (doubt, claims) in wording::by_doubt(claims) {
                 let heading = match doubt {
@@ -143,7 +142,7 @@ impl Text<'_> {
         let (questioned, verified): (Vec<_>, Vec<_>) = wording::ranked(post, Verdict::Verified)
             .into_iter()
             .partition(|claim| claim.is_questioned());
-        self.group(&remarks, "verified, and questioned", &questioned);
+        self.group(&remarks, "verified, but questioned", &questioned);
         self.group(&remarks, "verified", &verified);
         if let Some(challenge) = &post.challenge {
             self.page.blank();
@@ -157,7 +156,7 @@ impl Text<'_> {
             .excused
             .iter()
             .map(|one| format!("\"{}\": {}", prose(&one.words), prose(&one.reason)));
-        self.listed("left without a claim", excused);
+        self.listed("excused", excused);
         let definitions = post.definitions.iter();
         let written =
             definitions.map(|one| format!("{} = {}", visible(&one.name), visible(&one.meaning)));
@@ -168,7 +167,7 @@ impl Text<'_> {
         screen::closing(&mut self.page, post, is_refused);
     }
 
-    /// What verdicts rest on that are only compared with the recorded ones.
+    /// The basis of verdicts that are only compared with the recorded ones.
     fn disclosures(&mut self, post: &PostReport) {
         let said = wording::disclosures(post);
         if said.is_empty() {
@@ -181,7 +180,7 @@ impl Text<'_> {
         }
     }
 
-    /// What became of signatures; they are no claims.
+    /// The verdicts on signatures; signatures are not claims.
     fn signatures(&mut self, post: &PostReport) {
         self.listed("signatures", wording::signatures(post, |_| true).into_iter());
     }
@@ -238,7 +237,7 @@ impl Text<'_> {
         self.page.paragraph(INDENT, INDENT, FAINT, &ids.join(", "));
     }
 
-    /// What claims of one sentence came to for one reason.
+    /// The result of the claims of one sentence that share a reason.
     fn reason(&mut self, claims: &[&ClaimReport]) {
         let [claim, ..] = claims else { return };
         let reason = prose(&claim.outcome.reason);
@@ -279,7 +278,7 @@ impl Text<'_> {
                 self.addition("row:", &row);
             }
             if !claim.own_numbers.is_empty() {
-                self.addition("own numbers:", &visible(&claim.own_numbers.join(", ")));
+                self.addition("own constants:", &visible(&claim.own_numbers.join(", ")));
             }
             if !claim.around.is_empty() {
                 self.addition("in:", &format!("\"{}\"", prose(&claim.around)));
@@ -315,7 +314,7 @@ impl Text<'_> {
             return;
         }
         self.page.blank();
-        self.page.paragraph(0, 2, BOLD, "what a referee would ask");
+        self.page.paragraph(0, 2, BOLD, "a referee would ask");
         for (name, items) in lists {
             self.page.paragraph(2, 2, FAINT, name);
             for item in items {
@@ -356,7 +355,7 @@ impl Text<'_> {
                 ],
             );
             if let Some(builder) = &bundle.attested_by {
-                let text = format!("made by {}, as its key attests", visible(builder));
+                let text = format!("built by {}, attested by its key", visible(builder));
                 self.page.paragraph(INDENT + 2, INDENT + 4, FAINT, &text);
             }
         }
@@ -387,7 +386,7 @@ impl Text<'_> {
         let away = wording::not_at_hand(post);
         if !away.is_empty() {
             let words = format!(
-                "Quotes were not looked up, as these are not at hand (--text FILE): {away}."
+                "Quotes were not checked, as these texts are missing (--text FILE): {away}."
             );
             self.page.paragraph(0, 2, FAINT, &words);
         }

@@ -1,5 +1,5 @@
-//! Untrusted text made safe to look at: what a terminal or a browser would obey or hide is written
-//! out instead, so a report shows what stands in the input and nothing else.
+//! Makes untrusted text safe to display: characters that a terminal or a browser would obey or hide are written
+//! out, so a report shows exactly what the input contains.
 
 /// `text` on one line, with every control and invisible character written as `\u{…}`.
 pub fn visible(text: &str) -> String {
@@ -40,7 +40,7 @@ pub fn escaped_json(text: String) -> String {
     escaped
 }
 
-/// What CI systems take for the start of a command wherever it stands in a line: GitHub Actions, Azure Pipelines.
+/// The strings that CI systems take for the start of a command anywhere in a line: GitHub Actions, Azure Pipelines.
 const COMMAND_MARKS: [&str; 2] = ["##[", "##vso["];
 
 /// A text in which no log of a CI system finds a command: GitHub Actions reads `::error::` at the start of any line, whatever

@@ -1,4 +1,4 @@
-//! How claims are put in words, the same in every format for people.
+//! The wording of claims, the same in every format for people.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -64,9 +64,8 @@ pub(super) fn as_recorded(summary: &VerdictCounts) -> String {
     }
 }
 
-/// "nothing could be judged: the run ended before", where it did.
-pub(super) const NOT_JUDGED: &str =
-    "nothing could be judged: the run ended before it looked at anything";
+/// The sentence for a run that ended before its first check.
+pub(super) const NOT_JUDGED: &str = "nothing was judged: the run ended before its first check";
 
 /// Names of files or posts in one line.
 pub(super) fn named<'n>(names: impl Iterator<Item = &'n str>) -> String {
@@ -78,20 +77,20 @@ pub(super) fn many(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What a challenge drew, and what it is worth that a run passes.
+/// The draw of a challenge, and how much a pass shows.
 pub(super) fn challenge(one: &ChallengeReport) -> String {
     let ChallengeReport { of, drawn, led, evaluated, .. } = one;
     let (seed, source) = (prose(&one.seed), prose(&one.source));
     let random = drawn.saturating_sub(*evaluated);
     let drawn = format!(
-        "{drawn} of {of} intervals were drawn: {evaluated} with an evaluation, as always, and {random} by \"{seed}\" ({source}). \
-         {led} of these were executed and lead to the committed state."
+        "{drawn} of {of} step ranges were drawn: {evaluated} with an evaluation (always drawn) and {random} from the seed \"{seed}\" ({source}). \
+         {led} of them were executed and reproduce the committed state."
     );
     match one.escape {
         None => drawn,
         Some(escape) => format!(
-            "{drawn} The best forgery of one interval would escape with a probability of {:.1}%, if nobody knew the seed before the \
-             run had committed itself.",
+            "{drawn} The best forgery of one step range would escape with a probability of {:.1}%, if nobody knew the seed before the \
+             run was sealed.",
             100.0 * escape
         ),
     }
@@ -100,8 +99,8 @@ pub(super) fn challenge(one: &ChallengeReport) -> String {
 /// How many verdicts, quotes, texts and pins are not as the lock file records them.
 pub(super) fn entries_differ(count: usize) -> String {
     match count {
-        1 => "1 entry of the lock differs".to_owned(),
-        _ => format!("{count} entries of the lock differ"),
+        1 => "1 lock entry differs".to_owned(),
+        _ => format!("{count} lock entries differ"),
     }
 }
 
@@ -132,7 +131,7 @@ pub(super) fn read_by(claim: &ClaimReport) -> Option<String> {
     let review = &claim.meaning.review;
     let mut words = match claim.meaning.read_by? {
         ReadBy::Drafted => "drafted".to_owned(),
-        ReadBy::Author if review.is_exempted => "by author, exempted from review".to_owned(),
+        ReadBy::Author if review.is_exempted => "by author, exempt from review".to_owned(),
         ReadBy::Author if claim.meaning.is_audit => "by transcriber, not reviewed".to_owned(),
         ReadBy::Author => "by author, not reviewed".to_owned(),
         ReadBy::Reviewed => format!("reviewed by {}", prose(&review.approved_by.join(", "))),
@@ -156,7 +155,7 @@ pub(super) fn readers(claims: &[&ClaimReport]) -> String {
     parts.join(" · ")
 }
 
-/// What is asked of a claim: disputes, and lints that nobody has answered.
+/// The open questions about a claim: disputes, and lints that nobody has answered.
 pub(super) fn questions(claim: &ClaimReport) -> String {
     let disputes = claim.meaning.review.disputed_by.iter();
     let mut parts: Vec<_> = disputes.map(|words| format!("disputed by {}", prose(words))).collect();
@@ -180,7 +179,7 @@ pub(super) fn by_doubt<'a>(
     groups
 }
 
-/// What `count` claims verified on this assurance have in common.
+/// The words for `count` claims verified on this assurance.
 pub(super) fn verified_as(
     count: &str,
     origin: Option<EvidenceOrigin>,
@@ -202,7 +201,7 @@ pub(super) fn verified_as(
     }
 }
 
-/// What verified claims rest on: "8 replayed from declared evidence · 9 recomputed from declared sums".
+/// The assurance of verified claims: "8 replayed from declared evidence · 9 recomputed from declared sums".
 pub(super) fn verified_on(claims: &[&ClaimReport]) -> String {
     let mut assurances: BTreeMap<_, usize> = BTreeMap::new();
     for claim in claims {
@@ -214,7 +213,7 @@ pub(super) fn verified_on(claims: &[&ClaimReport]) -> String {
     parts.collect::<Vec<_>>().join(" · ")
 }
 
-/// What the counts of a post do not tell and a reader of them has to know, one line each. Every format for people and for CI has it.
+/// Facts about a post that its counts do not show and that a reader has to know, one line each. Every format for people and for CI has them.
 pub(super) fn disclosures(post: &PostReport) -> Vec<String> {
     let verified = ranked(post, Verdict::Verified);
     // What stands in no bundle is a document that was held against itself.
@@ -222,9 +221,9 @@ pub(super) fn disclosures(post: &PostReport) -> Vec<String> {
     let parts = [
         ("verified", rests_on),
         ("read", readers(&verified)),
-        ("numbers of the post itself", own_numbers(post).unwrap_or_default()),
-        ("left without a claim", excused(post).unwrap_or_default()),
-        ("quotes not looked up, as these texts are not at hand", not_at_hand(post)),
+        ("the post's own constants", own_numbers(post).unwrap_or_default()),
+        ("excused", excused(post).unwrap_or_default()),
+        ("quotes not checked, as these texts are missing", not_at_hand(post)),
     ];
     let parts = parts.into_iter().filter(|(_, words)| !words.is_empty());
     let signatures = signatures(post, |_| true).into_iter();
@@ -251,10 +250,10 @@ pub(super) fn unbound(text: &TextReport) -> Option<String> {
     let named = named.join(", ");
     let name = prose(&text.what);
     (!text.unbound.is_empty())
-        .then(|| format!("Bound to nothing: {numbers} of {name}: {named}{more}."))
+        .then(|| format!("Not covered by a claim: {numbers} of {name}: {named}{more}."))
 }
 
-/// What became of the signatures of a post's bundles, those alike together.
+/// The verdicts on the signatures of a post's bundles, equal ones together.
 pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec<String> {
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
     let mut said = Vec::new();
@@ -266,11 +265,11 @@ pub(super) fn signatures(post: &PostReport, of: impl Fn(Verdict) -> bool) -> Vec
         let reason = prose(&signature.reason);
         let words = match (signature.verdict, signature.pinned_by) {
             (Verdict::Verified, Some(PinnedBy::Caller)) => {
-                format!("signed by {key}, given by the caller")
+                format!("signed by {key}, pinned by the caller")
             }
-            (Verdict::Verified, _) => format!("signed by {key}, author-pinned"),
+            (Verdict::Verified, _) => format!("signed by {key}, pinned by the author"),
             (Verdict::Unchecked | Verdict::Inconclusive, _) => {
-                format!("with a signature that names {key}, unchecked: {reason}")
+                format!("with an unchecked signature that names {key}: {reason}")
             }
             (Verdict::Refuted, _) => {
                 let code = signature.code.map_or(String::new(), |code| format!(" [{}]", code.id));
@@ -302,12 +301,12 @@ pub(super) fn claimed(claim: &ClaimReport, limit: usize) -> String {
     if words.is_empty() { words } else { format!("\"{words}\"") }
 }
 
-/// What the evidence gives, with the verb of the method; empty where nothing was derived.
+/// The value from the evidence, with the verb of the method; empty if nothing was derived.
 pub(super) fn derived(claim: &ClaimReport) -> String {
     let recomputed = visible(&claim.outcome.recomputed);
     let verb = match claim.outcome.method {
         _ if recomputed.is_empty() => return recomputed,
-        Some(Method::Compared) => "evidence says",
+        Some(Method::Compared) => "evidence has",
         Some(Method::Replayed | Method::ReplayedByTwo) => "replayed",
         Some(Method::Recomputed) | None => "recomputed",
     };
@@ -353,7 +352,7 @@ pub(super) fn readings(claim: &ClaimReport) -> String {
     claim.meaning.readings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What the names of a table's row stand for: `it = moe (6 runs)`.
+/// The meanings of the names of a table's row: `it = moe (6 runs)`.
 pub(super) fn row_of(claim: &ClaimReport) -> String {
     let one = |name: &Definition| format!("{} = {}", visible(&name.name), visible(&name.meaning));
     claim.row.iter().map(one).collect::<Vec<_>>().join(", ")
@@ -427,7 +426,7 @@ pub(super) fn change(difference: &LockDifference) -> String {
     format!("{recorded} → {found}")
 }
 
-/// What was recorded of a claim, and what was found.
+/// The recorded verdict of a claim, and the new one.
 pub(super) fn before_and_now(difference: &LockDifference) -> (String, String) {
     let word = |verdict: &Option<String>, absent: &str| match verdict {
         Some(verdict) => visible(verdict),
@@ -444,7 +443,7 @@ pub(super) fn ranked(post: &PostReport, verdict: Verdict) -> Vec<&ClaimReport> {
     claims
 }
 
-/// What a referee would ask, each with what it is.
+/// The questions that a referee would ask, each with its kind.
 pub(super) fn asked(referee: &Referee) -> impl Iterator<Item = (&'static str, &String)> {
     let lists = [
         ("premise", &referee.load_bearing_premises),

@@ -404,7 +404,7 @@ fn renamed_posts_and_folders_are_followed() {
     fs::write(root.join("repro/ours.toml"), text.replace("is = \"last\"", "is = \"last * 1\""))
         .unwrap();
     let told = String::from_utf8(repro(root, &["diff", "before"]).stdout).unwrap();
-    assert!(told.contains("held against: last → last * 1"), "{told}");
+    assert!(told.contains("expression: last → last * 1"), "{told}");
     assert!(!told.contains("for the first time"), "{told}");
 }
 

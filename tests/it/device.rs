@@ -16,7 +16,7 @@ fn has_device() -> bool {
     let output = repro(Path::new("."), &["devices", "--device", DEVICE]);
     let is_there = code(&output) == 0;
     let said = text(&output.stderr);
-    assert!(is_there || said.contains("is not on this machine"), "{said}");
+    assert!(is_there || said.contains("is not available on this machine"), "{said}");
     assert!(is_there || std::env::var_os("REPRO_REQUIRE_DEVICE").is_none(), "{said}");
     is_there
 }
@@ -126,8 +126,8 @@ fn a_device_that_computes_otherwise_decides_nothing() {
         (&["replay", "replay/smoke-moe-short-s1"][..], 3, "replay::other-machine"),
         (&["replay", "replay/torch-dense"], 3, "replay::other-machine"),
         (&["replay", "replay/posts/receipts/changed"], 3, "replay::other-machine"),
-        (&["verify", "replay/torch-dense", "--replay", "all"], 3, "gives other bits"),
-        (&["replay", "--calibrate", "replay/torch-dense"], 4, "gives other bits"),
+        (&["verify", "replay/torch-dense", "--replay", "all"], 3, "gives different bits"),
+        (&["replay", "--calibrate", "replay/torch-dense"], 4, "gives different bits"),
         (&["train", study.to_str().unwrap(), "--out", out], 4, "nothing was trained"),
         (&["devices"], 4, "golden cases differ"),
     ] {
@@ -152,7 +152,9 @@ fn a_device_that_is_not_there_ends_with_4_before_anything_starts() {
     let out = temporary.path().join("out");
     let out = out.to_str().unwrap();
     // No loader of OpenCL finds a driver in an empty folder, and no machine has that many devices of CUDA.
-    for (device, said) in [("opencl:0", "OpenCL is not on this machine"), ("cuda:65000", "cuda")] {
+    for (device, said) in
+        [("opencl:0", "OpenCL is not available on this machine"), ("cuda:65000", "cuda")]
+    {
         for arguments in [
             &["replay", bundle, "--device", device][..],
             &["replay", "--calibrate", bundle, "--device", device],

@@ -281,9 +281,11 @@ fn a_number_opens_what_is_behind_it() {
     for wanted in ["fact", "read as", "expression", "repro/first.toml"] {
         assert!(card.contains(wanted), "{wanted}: {card}");
     }
-    assert!(drawn.contains("<span class=\"n unbound\" title=\"no claim binds it\">731</span>"));
+    assert!(
+        drawn.contains("<span class=\"n unbound\" title=\"not covered by a claim\">731</span>")
+    );
     assert_eq!(drawn.matches("<h1>A title</h1>").count(), 1);
-    assert!(drawn.contains("To repeat it: <code>repro verify --post first --verbose</code>"));
+    assert!(drawn.contains("To reproduce this: <code>repro verify --post first --verbose</code>"));
 }
 
 /// A project whose text prints a spread, bound to the standard deviation of three numbers, and says that they are one.
@@ -312,12 +314,12 @@ fn a_printed_spread_stands_beside_all_that_it_can_be() {
     {
         let drawn = page(spreads(printed).path(), &["verify", "--post", "first"]);
         is_inert(&drawn);
-        let caption = format!("the printed digits are given by {meaning} (✓)");
+        let caption = format!("the printed digits match {meaning} (✓)");
         assert!(drawn.contains(&caption) && drawn.contains(marked), "{printed}");
         assert_eq!(drawn.matches("<figure class=\"readings\">").count(), 1);
     }
     let neither = page(spreads("3.53 ± 0.5").path(), &["verify", "--post", "first"]);
-    assert!(neither.contains("no reading gives the printed digits"));
+    assert!(neither.contains("no reading matches the printed digits"));
 }
 
 #[test]
@@ -336,5 +338,5 @@ fn an_order_of_printed_runs_has_the_p_of_each_reading() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let drawn = page(root, &["verify", "--post", "tiny-dense-vs-sparse"]);
     is_inert(&drawn);
-    assert!(drawn.contains("6 of 6 lie below 0.05") && drawn.contains(">half-range</text>"));
+    assert!(drawn.contains("6 of 6 are below 0.05") && drawn.contains(">half-range</text>"));
 }

@@ -309,7 +309,7 @@ fn what_a_slice_states_of_its_updates_is_what_is_executed() {
     });
     let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
     assert_eq!(replay.verdict, Verdict::Inconclusive);
-    assert!(replay.reason.contains("the schedule of the config gives"), "{}", replay.reason);
+    assert!(replay.reason.contains("the config's schedule gives"), "{}", replay.reason);
     // A run of ours says in its config how its steps are made, and nowhere else.
     let (_folder, bundle) = changed(OURS, |data| {
         let stated = data.join("slices/slice-000113.stated.json");
@@ -326,7 +326,7 @@ fn muon_is_for_matrices_and_has_its_own_members() {
             "dtype": "bfloat16", "adjust": "original", "variant": "torch"})
     };
     for (group, member, value, code, found) in [
-        (1, "nesterov", Json::Bool(true), "replay::bad-slice", "of the shape ["),
+        (1, "nesterov", Json::Bool(true), "replay::bad-slice", "of shape ["),
         (0, "ns_steps", 100.into(), "replay::bad-slice", "100"),
         (0, "ns_coefficients", serde_json::json!([1.0, 2.0]), "replay::bad-slice", "2"),
         (0, "dtype", "float16".into(), "replay::bad-slice", "`float16`"),
@@ -752,7 +752,11 @@ fn the_rates_of_a_slice_are_held_against_the_config() {
     let lower = judged(&|config| config["learning_rate"] = 0.05.into());
     assert_eq!(lower.code.unwrap().id, "replay::records-unclear", "{}", lower.reason);
     assert_eq!(lower.verdict, Verdict::Inconclusive);
-    assert!(lower.reason.contains("states the rate 0.09957224 for step 7"), "{}", lower.reason);
+    assert!(
+        lower.reason.contains("states the learning rate 0.09957224 for step 7"),
+        "{}",
+        lower.reason
+    );
     assert!(lower.reason.contains("`learning_rate` is 0.05"), "{}", lower.reason);
     // The peak of its schedule, a rate of other tensors that is larger, and no rate at all.
     let honest: [&dyn Fn(&mut Json); 3] = [
@@ -784,7 +788,7 @@ fn a_training_loss_is_compared_under_other_names() {
         (scaled.verdict, scaled.code.unwrap().id),
         (Verdict::Refuted, "replay::against-records")
     );
-    assert!(scaled.reason.contains("0.9000 times that in 3 records"), "{}", scaled.reason);
+    assert!(scaled.reason.contains("0.9000 times the loss in 3 records"), "{}", scaled.reason);
     let one = judged(&|step, loss| if step == 8 { loss - 0.1 } else { loss });
     assert_eq!(one.code.unwrap().id, "replay::records-unclear", "{}", one.reason);
     // A smoothed loss, as some trainers log it, decides nothing.
@@ -1073,6 +1077,6 @@ fn a_bundle_without_slices_says_how_they_are_recorded() {
     let replayed = crate::program::repro(folder.path(), &["replay", "receipts/dense-1"]);
     let told = String::from_utf8(replayed.stderr).unwrap();
     let says = |words| told.contains(words);
-    assert!(replayed.status.code() == Some(2) && says("there is nothing to replay"), "{told}");
+    assert!(replayed.status.code() == Some(2) && says("nothing to replay"), "{told}");
     assert!(says("Recorder(run, model, optimizer"), "{told}");
 }

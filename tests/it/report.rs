@@ -508,7 +508,7 @@ fn a_locked_run_reports_the_differences() {
     // What the verdicts rest on stands before them, as in every other format; of a quiet run only what is wrong.
     let told = text(&same, 100);
     assert!(told.starts_with("9999 rests on\n  verified: "), "{told}");
-    for words in ["left without a claim: 1 quote", "Bound to nothing", "(free"] {
+    for words in ["excused: 1 quote", "Not covered by a claim", "(free"] {
         assert!(told.contains(words), "{told}");
     }
     assert!(told.contains("\nall 7 verdicts are as recorded: "), "{told}");
@@ -804,7 +804,7 @@ fn a_lint_that_nobody_answered_is_never_plain_green() {
     let text = drawn(&linted, Format::Text);
     assert!(text.contains("! FOLLOWS, BUT THE WORDS MAY SAY SOMETHING ELSE"), "{text}");
     assert!(drawn(&linted, Format::Html).contains("questioned"));
-    assert!(drawn(&linted, Format::Markdown).contains("! verified, and questioned"));
+    assert!(drawn(&linted, Format::Markdown).contains("! verified, but questioned"));
     assert!(drawn(&linted, Format::Junit).contains("direction: the text says grows"));
     // Recorded or not, its badge is not green.
     let recorded = Report { locked: Some(Vec::new()), ..linted };
@@ -861,7 +861,7 @@ fn a_post_in_which_nothing_was_checked_is_told() {
     );
     drafted.locked = Some(Vec::new());
     let notes = told(&sarif(&drafted)).1;
-    assert_eq!(notes, ["2 statements are drafted, and nobody has confirmed them"]);
+    assert_eq!(notes, ["2 statements drafted and not confirmed"]);
     let badge = render(&report, Format::Shields, &ReportOptions::default());
     assert!(
         badge.contains("\"1 without claims · 2 verified, transcribed\"")
@@ -934,17 +934,14 @@ fn what_the_counts_do_not_tell_is_in_every_format() {
                 "2 recomputed from declared sums",
                 "1.0521, 226 in 2 verified claims",
                 "its receipts",
-                "Bound to nothing: 2 numbers",
-                "10 of 24 intervals",
+                "Not covered by a claim: 2 numbers",
+                "10 of 24 step ranges",
             ] {
                 assert!(drawn.contains(told), "{}: {told}: {drawn}", format.word());
             }
         }
         let badge = render(report, Format::Shields, &ReportOptions::default());
-        assert!(
-            badge.contains("2 with numbers of the post") && !badge.contains("green"),
-            "{badge}"
-        );
+        assert!(badge.contains("2 with own constants") && !badge.contains("green"), "{badge}");
     }
     let text = text(&judged, 100);
     assert!(text.contains("2 recomputed from declared sums"), "{text}");
@@ -1032,7 +1029,7 @@ fn a_badge_says_the_worst_first() {
     stronger.posts[0].claims[1].origin = Some(EvidenceOrigin::Declared);
     assert_eq!(message(&stronger), said("2 verified, declared", "green", false));
     stronger.posts[0].claims[1].own_numbers = vec!["1.0521".to_owned()];
-    let own = "2 verified, declared · 1 with numbers of the post";
+    let own = "2 verified, declared · 1 with own constants";
     assert_eq!(message(&stronger), said(own, "lightgrey", false));
     assert_eq!(message(&with(Verdict::Unchecked)), said("1 unchecked", "lightgrey", false));
     assert_eq!(message(&with(Verdict::Inconclusive)), said("2 inconclusive", "orange", false));
@@ -1047,10 +1044,7 @@ fn a_badge_says_the_worst_first() {
         said("2 unbound · 1 without text · 2 verified, transcribed", "orange", false)
     );
     let stopped = Report { not_run: true, ..with(Verdict::Verified) };
-    assert_eq!(
-        message(&stopped),
-        said("not all was run: 2 verified, transcribed", "orange", false)
-    );
+    assert_eq!(message(&stopped), said("incomplete run: 2 verified, transcribed", "orange", false));
 }
 
 #[test]
@@ -1081,7 +1075,7 @@ fn sarif_has_no_more_results_than_are_read() {
     assert!(kept.iter().all(|result| result["level"] == "error"), "the worst are kept");
     assert_eq!(kept[0]["properties"]["claim"], "gap-muon", "decisions come first");
     let told = &run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"];
-    assert!(told.as_str().unwrap().starts_with("5002 more results"), "{told}");
+    assert!(told.as_str().unwrap().starts_with("5002 of the least severe results"), "{told}");
 }
 
 #[test]

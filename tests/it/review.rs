@@ -375,7 +375,7 @@ fn a_dispute_leaves_a_claim_open_and_refutes_nothing() {
     assert!(!project.codes().contains(&"review::void".to_owned()));
     for (format, mark) in [
         ("html", "class=\"n questioned\""),
-        ("markdown", "! verified, and questioned"),
+        ("markdown", "! verified, but questioned"),
         ("junit", "verified, disputed: disputed by Bob"),
         ("sarif", "review::disputed"),
         ("github", "disputed by Bob: the text means the best run"),
@@ -471,7 +471,7 @@ fn exemptions_ask_for_reviews_of_new_claims_only() {
     );
     let text = project.text().1;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("by author, exempted from review"), "{text}");
+    assert!(words.contains("by author, exempt from review"), "{text}");
     // What changes its meaning is exempted no longer.
     project.edit("mine.toml", "is = \"gap\"", "is = \"mean(dense.loss) - mean(moe.loss)\"");
     assert_eq!(

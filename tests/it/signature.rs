@@ -139,7 +139,7 @@ fn a_key_of_the_author_is_shown_as_such_and_raises_nothing() {
     assert_eq!((status, &known["signature"]["pinned_by"]), (0, &"author".into()));
     assert_eq!((&known["origin"], &claim["origin"]), (&"declared".into(), &"declared".into()));
     let shown = text(&repro(root, &["verify", "--post", "p"]).stdout);
-    assert!(shown.contains("author-pinned"), "{shown}");
+    assert!(shown.contains("pinned by the author"), "{shown}");
     let asked = ["--post", "p", "--min-origin", "signed"];
     assert_eq!(verified(root, &asked).0, 3);
     let (status, report) = verified(root, &[&asked[..], &["--pubkey", "author.pub"]].concat());

@@ -1,4 +1,4 @@
-"""Receipts of training runs, written while they train: folders that `repro verify` reads; and that program in Python.
+"""Receipts of training runs, written while they train, for `repro verify`; and the program `repro` called from Python.
 
     import repro_receipts as receipts
 
@@ -8,7 +8,7 @@
         config={"hidden_size": 64, "lr": 4e-3},
         trainer={"name": "my-trainer", "version": "1", "arithmetic": "pytorch-f32"},
         seeds={"init": 1, "data": 1},
-        resume=True,                            # a run that was killed goes on
+        resume=True,                            # resumes a killed run
     )
     for step in range(1, steps + 1):
         ...
@@ -17,35 +17,36 @@
     run.evaluation(steps, nats=sum_of_nats, predicted_tokens=count, bytes=text_bytes)
     run.task(steps, "gsm8k", correct=812, n=1319)
     run.checkpoint(steps, model.state_dict(), optimizer=moments)
-    print(run.finish())                         # the digest of the bundle, to be pinned by a post
+    print(run.finish())                         # the digest of the bundle, which a post pins
 
     receipts.verify("receipts/my-run-s1")       # in a notebook: the report as a page
 
-What it holds to:
+Guarantees:
 
-- `init` raises where its arguments cannot stand in a receipt, or where the folder holds a run already. Nothing
-  raises after it: what cannot be written is said once on stderr and listed in the receipt under
-  `extra.emitter_problems`. A folder that cannot be made is said too, and the run trains on without a receipt.
-- A record is one line of RFC 8785 JSON, handed to the system before `log` returns and chained to the line
-  before. Checkpoints make all that was written durable.
-- A run that was killed leaves a folder without `bagit.txt`, which `repro verify` calls unfinished, and which
-  `init(..., resume=True)` goes on with: records that are told again are not written twice, and what comes out otherwise
-  the second time leaves the first below `data/abandoned`. `finish` writes that file last of all, after it has read back
-  every file and found what was written. Two processes cannot write one run.
-- What is told after `finish` is said on stderr and not written. A metric that is called as a member that records have of
-  their own, such as `step`, is kept as `metric/step`, which is said too.
+- `init` raises if its arguments are invalid in a receipt, or if the folder already contains a run. No later call raises:
+  it prints each problem once on stderr and lists it in the receipt under `extra.emitter_problems`. If the folder cannot
+  be created, `init` prints that too, and the run trains without a receipt.
+- A record is one line of RFC 8785 JSON, passed to the system before `log` returns and chained to the previous
+  line. Checkpoints make everything written so far durable.
+- A killed run leaves a folder without `bagit.txt`, which `repro verify` reports as unfinished and
+  `init(..., resume=True)` resumes: records that are logged again are not written twice, and if the second attempt gives
+  different results, the first ones move to `data/abandoned`. `finish` writes `bagit.txt` last, after it has read every
+  file back and compared it with what was written. Two processes cannot write the same run.
+- Calls after `finish` print a message on stderr and write nothing. A metric with the name of a record's own member, such
+  as `step`, is kept as `metric/step`, with a message.
 - Only rank 0 writes: `rank`, or else RANK, SLURM_PROCID or OMPI_COMM_WORLD_RANK. On other ranks all calls do
-  nothing; what a scheduler's ranks or forked processes tell in vain is said once. Gather what is sharded on every rank before the call.
-- A number that is not finite is left out, and the record says `"nonfinite": "nan"` (`"inf"`, `"-inf"`) and which it was.
-  An integer that JSON readers would round, beyond 2^53, becomes a string.
+  nothing; a scheduler's ranks and forked processes print once that their calls are lost. Gather sharded values on every rank before the call.
+- Numbers that are not finite are left out, and the record states `"nonfinite": "nan"` (`"inf"`, `"-inf"`) and their names.
+  Integers beyond 2^53, which JSON readers would round, become strings.
 
-Tensors may be of PyTorch or NumPy (anything with `shape`, `dtype` and `tobytes`), or `(dtype, shape, bytes)` with
-the least significant byte first. F32 and U32 are written; F16 and BF16 are widened to F32, other integers become
-U32 where they fit.
+Tensors may come from PyTorch or NumPy (anything with `shape`, `dtype` and `tobytes`), or be `(dtype, shape, bytes)`,
+little-endian. F32 and U32 are written as they are; F16 and BF16 are widened to F32, other integers become
+U32 if they fit.
 
-Beside this: `repro_receipts.wandb` and `repro_receipts.trackio` in the place of these trackers,
-`repro_receipts.transformers` and `repro_receipts.lightning` for their trainers, `repro_receipts.torch` for slices that
-`repro replay` can execute again. Nothing but the standard library is needed; each of these needs what it is for.
+Further modules: `repro_receipts.wandb` and `repro_receipts.trackio` replace these trackers,
+`repro_receipts.transformers` and `repro_receipts.lightning` work with their trainers, `repro_receipts.torch` records
+slices that `repro replay` can execute again. The package needs only the standard library; each of these modules also
+needs its library.
 """
 from ._init import init
 from ._json import Unwritable, canonical

@@ -9,8 +9,8 @@ from ._run import Run
 
 
 def seal_at_exit(run: Run, reached_end: Callable[[], Optional[bool]] = lambda: None) -> None:
-    """Seals a run when the interpreter ends, unless that was done before. Of a run that nobody finished, the receipt says
-    that it came to its end only where `reached_end` knows; after an exception that nobody caught it says that it did not."""
+    """Seals a run when the interpreter ends, unless that was done before. The receipt of a run that nobody finished states
+    that it is complete only if `reached_end` confirms it; after an uncaught exception it states that it is not."""
     error = getattr(sys, "last_value", None)
 
     def seal() -> None:

@@ -1,4 +1,4 @@
-"""Evaluations: what held-out text costs, right answers by task, numbers by name, and the numbers of records that are such."""
+"""Evaluations: the loss on held-out text, right answers by task, numbers by name, and evaluation metrics in records."""
 from __future__ import annotations
 
 import csv
@@ -20,20 +20,20 @@ STEPS_CAP = 4096  # of records that become evaluations
 
 
 def file_of(step: int, ending: str = ".json") -> str:
-    """The file of the evaluation after so many updates, or one beside it."""
+    """The file of the evaluation after this many updates, or one next to it."""
     return f"data/evaluation/step-{step:06}{ending}"
 
 
 def sums(nats: Any, predicted_tokens: Any, bytes: Any, blocks: Any, block_bytes: Any) -> Dict[str, Any]:
-    """What text costs: sums, and the ratios that follow from them."""
+    """The loss on a text: sums, and the ratios that follow from them."""
     if nats is None:
         given = [name for name, value in (("predicted_tokens", predicted_tokens), ("bytes", bytes), ("blocks", blocks))
                  if value is not None]
         if given:
-            raise Unwritable(f"{', '.join(given)} without `nats`, the sum of the cross-entropies of all tokens")
+            raise Unwritable(f"{', '.join(given)} without `nats`, the summed cross-entropy of all tokens")
         return {}
     if predicted_tokens is None:
-        raise Unwritable("`nats` without `predicted_tokens`, over how many tokens they are the sum")
+        raise Unwritable("`nats` without `predicted_tokens`, the number of tokens in the sum")
     nats, predicted_tokens = float(nats), count(predicted_tokens)
     record: Dict[str, Any] = {"predicted_tokens": predicted_tokens, "block_bytes": block_bytes}
     if bytes is not None:
@@ -47,7 +47,7 @@ def sums(nats: Any, predicted_tokens: Any, bytes: Any, blocks: Any, block_bytes:
 
 
 def merged(known: Mapping[str, Any], more: Mapping[str, Any], replaces: bool) -> Dict[str, Any]:
-    """An evaluation with further numbers. Another value of a number that is there is refused, unless it `replaces` one
+    """An evaluation with further numbers. A different value for an existing number is rejected, unless it `replaces` one
     from before a kill."""
     joined = {"tasks": {**known.get("tasks", {}), **more.get("tasks", {})},
               "nonfinite": known.get("nonfinite", more.get("nonfinite"))}
@@ -58,7 +58,7 @@ def merged(known: Mapping[str, Any], more: Mapping[str, Any], replaces: bool) ->
 
 
 class TaskTable:
-    """Right answers by task, as a table of one evaluation, and the answers to each item where they are told."""
+    """Right answers by task, as a table of one evaluation, and the outcome of each item if given."""
 
     def __init__(self, table: str = "", outcomes: str = "") -> None:
         self._rows: Dict[str, List[str]] = {row[0]: row for row in list(csv.reader(io.StringIO(table)))[1:]}
@@ -66,12 +66,12 @@ class TaskTable:
 
     def add(self, task: str, kind: str, correct: Optional[int], n: Optional[int], outcomes: Optional[Sequence[Any]],
             baseline: Optional[float], replaces: bool) -> None:
-        """Adds a task; its counts follow from its outcomes where they are given."""
+        """Adds a task; its counts follow from its outcomes if they are given."""
         if outcomes is not None:
             answers = [bool(operator.index(bool(answer))) for answer in outcomes]
             told = (sum(answers), len(answers))
             if (correct, n) not in ((None, None), told):
-                raise Unwritable(f"{correct} of {n} are said to be right, and of the outcomes {told[0]} of {told[1]}")
+                raise Unwritable(f"{correct} of {n} are stated as right, but {told[0]} of {told[1]} outcomes are")
             correct, n = told
             self._lines[task] = canonical({"bits": _bits(answers), "n": n, "task": task})
         if correct is None or n is None:
@@ -111,14 +111,14 @@ def _is_of_evaluation(name: str) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a member of a record is a number; one beyond 2^53 stands there as text."""
+    """Whether a member of a record is a number; numbers beyond 2^53 are stored as text."""
     if isinstance(value, str):
         return re.fullmatch(r"-?\d{16,}", value) is not None
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def of_records(lines: Iterable[bytes]) -> Dict[int, Dict[str, Any]]:
-    """By step, the numbers of training records that are those of evaluations by their names, and the words of those that
+    """By step, the metrics of training records that have evaluation names, and the words of those that
     are not finite; the last of each."""
     found: Dict[int, Dict[str, Any]] = {}
     for line in lines:
@@ -141,13 +141,13 @@ def later(before: Mapping[str, Any], now: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> List[str]:
-    """Of which numbers two evaluations of a step have two values; the word of one that is not finite is a value."""
+    """The numbers with different values in two evaluations of a step; the word of one that is not finite is a value."""
     was, is_now = ({**values, **values.get("not_finite", {})} for values in (one, other))
     return [name for name in is_now if name in was and was[name] != is_now[name] and name not in ("not_finite", "nonfinite")]
 
 
 def decimal(value: Any) -> str:
-    """A number as a table has it, in which one beyond 2^53 need be no word."""
+    """A number in the form of a table, which needs no text for numbers beyond 2^53."""
     text = canonical(value)
     if isinstance(value, str) or not isinstance(json.loads(text.strip('"')), (int, float)):
         raise Unwritable(f"expected a number, found {value!r}")

@@ -26,7 +26,7 @@ def sync_folder(path: pathlib.Path) -> None:
 
 
 def sha256(chunks: Iterable[bytes]) -> str:
-    """The digest of bytes that come in pieces."""
+    """The digest of bytes that arrive in pieces."""
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)
@@ -34,7 +34,7 @@ def sha256(chunks: Iterable[bytes]) -> str:
 
 
 class Lines:
-    """A file that grows by whole lines. It is made with its first line: an absent part is an absent file."""
+    """A file that grows by whole lines. It is created with its first line, so an absent part is an absent file."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -65,12 +65,12 @@ class Lines:
         self.written = (size + len(line), digest, chain)
 
     def cut(self) -> None:
-        """Takes away what a write that failed has left."""
+        """Removes the remains of a failed write."""
         if self.descriptor is not None and os.fstat(self.descriptor).st_size > self.written[0]:
             os.ftruncate(self.descriptor, self.written[0])
 
     def reopen(self, size: int, chain: str) -> None:
-        """Goes on after the first `size` bytes of the file, whose last line has this chain; what follows is cut."""
+        """Continues after the first `size` bytes of the file, whose last line has this chain; the rest is cut."""
         digest = hashlib.sha256(self.path.read_bytes()[:size])
         if self.descriptor is None:
             self.descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | BINARY)
@@ -78,7 +78,7 @@ class Lines:
         self.cut()
 
     def settle(self) -> None:
-        """Makes the lines durable; a file that got none goes."""
+        """Makes the lines durable; removes a file without any."""
         if self.descriptor is None:
             return
         self.cut()
@@ -89,14 +89,14 @@ class Lines:
             self.path.unlink()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         if self.descriptor is not None:
             os.close(self.descriptor)
             self.descriptor = None
 
 
 class Folder:
-    """The folder of a run. Files from before a kill that come out otherwise now are put aside, never lost."""
+    """The folder of a run. Files from before a kill that now have different contents are moved aside, never lost."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -106,8 +106,8 @@ class Folder:
         self.aside: Callable[[str], str] = lambda name: name  # where a file goes that came out otherwise
 
     def put(self, name: str, chunks: Iterable[bytes], listed: bool = True, extends: bool = False) -> str:
-        """Writes a file in one step: it has all of its bytes, or it is not there. Answers its digest. One that only
-        `extends` what was there before a kill leaves nothing to be put aside."""
+        """Writes a file atomically: it has all of its bytes, or it does not exist. Returns its digest. A file that only
+        `extends` its version from before a kill leaves nothing to move aside."""
         path, partial = self.path / name, self.path / (name + PARTIAL)
         path.parent.mkdir(parents=True, exist_ok=True)
         digest, size = hashlib.sha256(), 0
@@ -142,13 +142,13 @@ class Folder:
         self.put(name, [data], listed, extends)
 
     def _outdated(self, name: str, digest: str) -> None:
-        """Puts a file from before a kill aside, unless it is the same again."""
+        """Moves a file from before a kill aside, unless it is the same again."""
         if self.files[name][1] != digest:
             self.put_aside(name)
         self.inherited.discard(name)
 
     def put_aside(self, name: str) -> None:
-        """Moves a file from before a kill to where abandoned ones lie."""
+        """Moves a file from before a kill to the abandoned ones."""
         aside = self.aside(name)
         (self.path / aside).parent.mkdir(parents=True, exist_ok=True)
         os.replace(self.path / name, self.path / aside)
@@ -156,7 +156,7 @@ class Folder:
         self.inherited.discard(name)
 
     def take(self, name: str) -> None:
-        """Lists a file that lies there already."""
+        """Lists a file that already exists."""
         digest, size = hashlib.sha256(), 0
         with open(self.path / name, "rb") as file:
             for chunk in iter(lambda: file.read(1 << 20), b""):
@@ -167,22 +167,22 @@ class Folder:
             self.inherited.add(name)
 
     def drop(self, name: str) -> None:
-        """Takes a file away."""
+        """Removes a file."""
         self.files.pop(name, None)
         with contextlib.suppress(OSError):  # it was not there, or will be found when the bundle is made
             (self.path / name).unlink()
 
     def check(self, files: Dict[str, Tuple[int, str]]) -> None:
-        """Reads files back; raises where one is not as it was written."""
+        """Reads files back; raises if one differs from what was written."""
         for name, (size, digest) in files.items():
             with open(self.path / name, "rb") as file:
                 found = sha256(iter(lambda: file.read(1 << 20), b""))
                 if found != digest or os.fstat(file.fileno()).st_size != size:
-                    raise Unwritable(f"{name} is not as it was written")
+                    raise Unwritable(f"{name} differs from what was written")
 
     def sweep(self, ours: Set[str]) -> None:
-        """Removes what writes that broke off have left, and folders without files. Files that are not among `ours` stand
-        in the way."""
+        """Removes the remains of interrupted writes, and folders without files. Raises if there are files that are not among
+        `ours`."""
         others = []
         for folder, folders, names in os.walk(self.path, topdown=False):
             for one in (*names, *(name for name in folders if os.path.islink(os.path.join(folder, name)))):

@@ -1,8 +1,8 @@
-"""The first batch of a run, held against the model that its config describes, before the first update.
+"""The first batch of a run, compared with the model that its config describes, before the first update.
 
-No formula of a model is written here: `repro replay --first-batch` reads the config as every replay does, executes the batch,
-and says which part is the first that differs. What it is given comes from the training loop itself: tokens, loss, and the
-gradients that the run's own backward pass gave. Besides, the first row is sent through the model again, in training mode and
+This module contains no model formulas: `repro replay --first-batch` reads the config as every replay does, executes the
+batch, and reports the first part that differs. Its inputs come from the training loop itself: tokens, loss, and the
+gradients of the run's own backward pass. Besides, the first row is sent through the model again, in training mode and
 in evaluation mode, which shows what draws random numbers and what is not the same in training.
 
 Random numbers, buffers, gradients and modes of the model are as before afterwards.
@@ -38,13 +38,13 @@ MINUTES = 10
 
 
 class Unasked(Unwritable):
-    """The program could not be asked."""
+    """The program could not be run."""
 
 
 # --- Asking the program ---
 
 def ask(run, config, write=None):
-    """What `repro replay --first-batch` says of a bundle with this config, which `write` adds to."""
+    """The result of `repro replay --first-batch` for a bundle with this config, to which `write` adds."""
     try:
         executable = program()
     except ProgramMissing as error:
@@ -68,24 +68,24 @@ def ask(run, config, write=None):
         found = None
     if not isinstance(found, dict) or found.get("schema") != "repro.first-batch/1":
         lines = done.stderr.strip().splitlines() or ["nothing"]
-        raise Unasked(f"{executable.name} ended with {done.returncode} and said: {' '.join(lines)[:300]}")
+        raise Unasked(f"{executable.name} exited with status {done.returncode}: {' '.join(lines)[:300]}")
     return found
 
 
 def sentence(found):
-    """What a replay would say against the model, in a sentence; None where nothing is known against it."""
+    """The objection of a replay to the model, in a sentence; None if there is none."""
     if found["outcome"] in ("agrees", "undecided"):
         return None
     reason = found["reason"]
     if found["part"]:
         part = found["part"]
-        reason = (f"the first part that differs is {part['name']}, by {part['difference'] or math.inf:.1e} of its size "
-                  f"({part['tolerance']:.1e} is rounding); {reason}")
+        reason = (f"the first part that differs is {part['name']}, a relative difference of {part['difference'] or math.inf:.1e} "
+                  f"(rounding explains {part['tolerance']:.1e}); {reason}")
     return reason + agreeing(found)
 
 
 def agreeing(found):
-    """The settings under which the first sequence agrees, to be put behind a sentence."""
+    """The settings under which the first sequence agrees, to append to a sentence."""
     changes = [", ".join(f"`{name}` = {json.dumps(value)}" for name, value in change.items()) for change in found["settings"]]
     return f"; the batch agrees with {' or with '.join(changes)} in the config" if changes else ""
 
@@ -93,7 +93,7 @@ def agreeing(found):
 # --- The first row again ---
 
 class Rows:
-    """What modules with parameters of their own read and made in a pass of one sequence, in the order of their calls."""
+    """The inputs and outputs of modules with their own parameters in a pass of one sequence, in call order."""
 
     def __init__(self, named, rows, length):
         self.rows, self.length, self.left, self.all = rows, length, KEPT, []
@@ -130,7 +130,7 @@ class Rows:
 
 
 def logits_of(output, shape, vocabulary):
-    """The logits of a forward pass over (rows, length), in whatever it answers; None where there are none."""
+    """The logits of a forward pass over (rows, length), from whatever it returns; None if there are none."""
     if torch.is_tensor(output):
         if not output.is_floating_point() or output.dim() < 2 or vocabulary not in (None, output.shape[-1]):
             return None
@@ -146,7 +146,7 @@ def logits_of(output, shape, vocabulary):
 
 @contextlib.contextmanager
 def untouched(model):
-    """Puts back random numbers, buffers and modes of a model."""
+    """Restores the random state, buffers and modes of a model."""
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     modes = [(module, module.training) for module in model.modules()]
@@ -182,7 +182,7 @@ def untouched(model):
 
 
 def first_of(value, shape, wanted):
-    """Arguments of a forward pass over (rows, length), of the first `wanted` rows and tokens alone."""
+    """Arguments of a forward pass over (rows, length), for only the first `wanted` rows and tokens."""
     if torch.is_tensor(value):
         if value.dim() and value.shape[0] == shape[0]:
             value = value[:wanted[0]]
@@ -194,7 +194,7 @@ def first_of(value, shape, wanted):
 
 
 class Given:
-    """What the first forward pass was given, and under which autocast."""
+    """The arguments of the first forward pass, and its autocast."""
 
     def __init__(self, module, positional, named, batches):
         tokens = [one for one in (named.get("input_ids"), *positional) if torch.is_tensor(one) and one.dim() == 2]
@@ -204,13 +204,13 @@ class Given:
         self.autocast = {"enabled": is_cast, **({"dtype": torch.get_autocast_dtype(self.device)} if is_cast else {})}
 
     def first(self, wanted):
-        """The same of its first rows and tokens alone."""
+        """The same for only its first rows and tokens."""
         other = copy.copy(self)
         other.arguments, other.shape = first_of(self.arguments, self.shape, wanted), tuple(wanted)
         return other
 
     def learned(self, model, trained, batch, smoothing, z_loss, vocabulary):
-        """The mean cross-entropy of a batch, and the gradients of it and a z-loss, by a pass that leaves nothing behind."""
+        """The mean cross-entropy of a batch, and the gradients of it and a z-loss, by a pass without side effects."""
         targets = batch.tokens[:, 1:].masked_fill(batch.counted == 0, -100).to(self.device)
         with untouched(model), torch.enable_grad():
             with torch.autocast(self.device, **self.autocast):
@@ -229,7 +229,7 @@ class Given:
 
 
 class FirstRow:
-    """The first row of a run, sent through the model in training mode thrice and in evaluation mode once."""
+    """The first row of a run, sent through the model three times in training mode and once in evaluation mode."""
 
     def __init__(self, model, named, given, shape, vocabulary):
         self.model, self.named, self.vocabulary = model, named, vocabulary
@@ -266,21 +266,21 @@ class FirstRow:
         return rows.all, None if logits is None else logits[0].detach().float().cpu()
 
     def _against(self, first, again, other, calm):
-        """What draws random numbers in a forward pass, and what is another one in evaluation mode."""
+        """The modules that draw random numbers in a forward pass, and those that differ in evaluation mode."""
         repeated = {name: apart(a, b) for (name, a), (_, b) in zip(first[0], again[0])}
-        for passed, what in ((other, "draws random numbers in training"),
-                             (calm, "computes something else in training than in evaluation")):
+        for passed, what in ((other, "uses random numbers in training"),
+                             (calm, "computes differently in training and evaluation")):
             for (name, a), (same, b) in zip(first[0] + [("out.logits", first[1])], passed[0] + [("out.logits", passed[1])]):
                 if a is None or b is None or name != same:
                     continue
                 few = any(p.dtype != torch.float32 for p in self.named.values()) or torch.is_autocast_enabled(
                     next(iter(self.named.values())).device.type)
                 if apart(a, b) > max(8 * repeated.get(name, 0.0), FAR_IN_FEW_BITS if few else FAR):
-                    return f"{place_of(name)} {what}: no replay can repeat that"
+                    return f"{place_of(name)} {what}: a replay cannot reproduce that"
         return None
 
     def tensors(self, tokens, parts):
-        """The rows by names of tensors, and the nats of each target, as they are written beside a slice."""
+        """The rows by tensor names, and the nats of each target, in the form written next to a slice."""
         found = {}
         if self.logits is not None:
             wanted = tokens[0, 1:self.length + 1]
@@ -302,12 +302,12 @@ def place_of(name):
     """A place in a model, in words."""
     kind, _, own = name.partition(".")
     if own == "logits":
-        return "what makes the logits"
-    return f"what lies before `{own}`" if kind == "in" else f"the module of `{own}`"
+        return "the part that computes the logits"
+    return f"the part before `{own}`" if kind == "in" else f"the module of `{own}`"
 
 
 def apart(a, b):
-    """How far two tensors are apart, relative to the first."""
+    """The distance of two tensors, relative to the first."""
     if a.shape != b.shape:
         return math.inf
     size = a.double().norm().item()
@@ -316,13 +316,13 @@ def apart(a, b):
 
 
 def work_of(parameters, tokens):
-    """Operations of a comparison, roughly."""
+    """The approximate number of operations of a comparison."""
     return 6.0 * parameters * tokens * WALKS
 
 
 def extent(parameters, shape):
-    """How many rows and tokens of a first micro-batch (rows, length) stand for the whole batch; None where not even the fewest
-    can be compared."""
+    """The number of rows and tokens of a first micro-batch (rows, length) that represent the whole batch; None if not even
+    the fewest can be compared."""
     rows, length = shape
     tokens = int(ENOUGH / work_of(parameters, 1))
     wanted = (1, max(min(SHORTEST, length), tokens)) if tokens < length else (min(rows, tokens // length), length)

@@ -1,4 +1,4 @@
-"""What a run that was killed has left: its state, its records up to the last whole line, and its files."""
+"""The remains of a killed run: its state, its records up to the last whole line, and its files."""
 from __future__ import annotations
 
 import bisect
@@ -21,7 +21,7 @@ TAGS = ("bag-info.txt", DECLARED, "manifest-sha256.txt", "tagmanifest-sha256.txt
 
 
 class Damaged(Unwritable):
-    """A folder in which no run can go on."""
+    """A folder in which no run can resume."""
 
 
 class Told(NamedTuple):
@@ -34,7 +34,7 @@ class Told(NamedTuple):
 
 
 class Retelling:
-    """Lines from before a kill, which the run may tell again from some step on."""
+    """Lines from before a kill, which the run may log again from some step on."""
 
     def __init__(self, lines: List[Told]) -> None:
         self._lines = lines
@@ -42,7 +42,7 @@ class Retelling:
         self.again = 0  # how many were told again, as they were
 
     def begin(self, step: int) -> None:
-        """The run goes on with this step."""
+        """Continues the run with this step."""
         if self._at is None:
             steps = [line.step for line in self._lines]
             # The first line of a step that is not before it: steps need not be in order.
@@ -50,7 +50,7 @@ class Retelling:
 
     @property
     def left(self) -> Optional[Told]:
-        """The next line that may be told again."""
+        """The next line that may be logged again."""
         return None if self._at is None or self._at >= len(self._lines) else self._lines[self._at]
 
     @property
@@ -59,23 +59,23 @@ class Retelling:
         return self._lines[self._at - 1].chain if self._at else ""
 
     def tell(self) -> None:
-        """The line was told again, as it was."""
+        """Notes that the line was logged again, unchanged."""
         assert self._at is not None
         self._at += 1
         self.again += 1
 
     def give_up(self) -> None:
-        """The lines that are left are not told again."""
+        """Notes that the remaining lines are not logged again."""
         self._at = len(self._lines)
 
 
 def link(before: str, bare: str) -> str:
-    """The chain of a record, from that of the record before and its text without a chain."""
+    """The chain of a record, from the chain of the previous record and its own text without a chain."""
     return hashlib.sha256((before + bare).encode()).hexdigest()
 
 
 def whole(data: bytes) -> bytes:
-    """The whole lines that a file begins with. Where power was lost it may read as zeros, which are no text."""
+    """The whole lines at the start of a file. After a power loss the file may contain zeros, which are not text."""
     text = data.partition(b"\0")[0]
     return text[:text.rfind(b"\n") + 1]
 
@@ -88,11 +88,11 @@ def _record(line: bytes, place: str) -> Dict[str, Any]:
         problem = "no record of a step"
     except ValueError as error:
         problem = str(error)
-    raise Damaged(f"{place}: {problem}; put back the file as it was written, or start a run of another name")
+    raise Damaged(f"{place}: {problem}; restore the original file, or start a run with a different name")
 
 
 def lines_of(path: pathlib.Path, chained: bool) -> List[Told]:
-    """The whole lines of a file, in order. Raises where a chain is broken: then the file was edited."""
+    """The whole lines of a file, in order. Raises if a chain is broken, because then the file was edited."""
     told: List[Told] = []
     if not path.exists():
         return told
@@ -101,16 +101,16 @@ def lines_of(path: pathlib.Path, chained: bool) -> List[Told]:
         record = _record(line, f"data/{path.name}:{number}")
         chain = str(record.pop("chain", ""))
         if chained and chain != link(before, canonical(record)):
-            raise Damaged(f"data/{path.name}:{number}: the chain is broken, so the file was edited; put it back as it "
-                          "was written, or start a run of another name")
+            raise Damaged(f"data/{path.name}:{number}: the chain is broken, so the file was edited; restore the original "
+                          "file, or start a run with a different name")
         told.append(Told(record["step"], at, at + len(line), chain))
         at, before = at + len(line), chain
     return told
 
 
 def read_state(folder: pathlib.Path) -> Optional[Dict[str, Any]]:
-    """What the run wrote down about itself; None where it was killed before it had written anything. Where it was
-    killed while it was sealed, its receipt says the same."""
+    """The saved state of the run; None if it was killed before it had written anything. If it was
+    killed while it was sealed, its receipt contains the same."""
     try:
         state: Dict[str, Any] = json.loads((folder / STATE).read_text("utf-8"))
         if state.get("schema") != SCHEMA:
@@ -125,7 +125,7 @@ def read_state(folder: pathlib.Path) -> Optional[Dict[str, Any]]:
         return _of_receipt(json.loads((folder / RECEIPT).read_text("utf-8"))["predicate"])
     written = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
     if [name for name in written if name not in (CONFIG, LOCK) and not name.endswith(PARTIAL)]:
-        raise Damaged(f"{STATE}: it is not there, so the run cannot go on; start a run of another name")
+        raise Damaged(f"{STATE} is missing, so the run cannot resume; start a run with a different name")
     return None
 
 
@@ -140,7 +140,7 @@ def _of_receipt(predicate: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class Found:
-    """A run that can go on."""
+    """A run that can resume."""
 
     def __init__(self, folder: Folder, state: Dict[str, Any]) -> None:
         path = folder.path
@@ -167,14 +167,14 @@ class Found:
                               if all(name in folder.files for name in _files_of(entry))]
 
     def _finish_moving(self, path: pathlib.Path) -> None:
-        """Cuts records whose copy lies among the abandoned ones already: by their chains no others are equal to it."""
+        """Cuts records whose copy is already among the abandoned ones: by their chains no others are equal to it."""
         kept, aside = path / METRICS, path / ABANDONED / f"{len(self.state['resumes']):03}" / "metrics.jsonl"
         if kept.exists() and aside.exists() and kept.read_bytes().endswith(aside.read_bytes()):
             with open(kept, "r+b") as file:
                 file.truncate(kept.stat().st_size - aside.stat().st_size)
 
     def evaluations(self, folder: Folder) -> Dict[int, Dict[str, Any]]:
-        """The evaluations that lie there, by step."""
+        """The evaluations in the folder, by step."""
         found = {}
         for name in folder.files:
             if name.startswith(f"{EVALUATIONS}/") and name.endswith(".json"):
@@ -184,7 +184,7 @@ class Found:
 
 
 def _files_of(entry: Dict[str, Any]) -> List[str]:
-    """The files that an entry of a receipt stands for."""
+    """The files of a receipt entry."""
     names = [entry[key] for key in ("weights", "file") if key in entry]
     stem = entry["file"].rpartition(".")[0] if "file" in entry else None
     return names + ([f"{stem}.tensors.jsonl"] if stem else [])

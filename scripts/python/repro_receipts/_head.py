@@ -1,5 +1,5 @@
-"""What a receipt says beside its files: the run, its trainer, model, data, seeds and machine. Fields are checked here,
-because a reader refuses what it does not know."""
+"""The head of a receipt: the run, its trainer, model, data, seeds and machine. Fields are checked here,
+because readers reject unknown ones."""
 from __future__ import annotations
 
 import operator
@@ -37,8 +37,8 @@ def _kind(kind: Any, wanted: str, holds: Callable[[Any], Any] = lambda value: Tr
 
 
 STRING, TRUTH, OPEN = _kind(str, "a string"), _kind(bool, "True or False"), _kind(dict, "a table")
-DIGEST = _kind(str, "64 lower-case hexadecimal digits", re.compile("[0-9a-f]{64}").fullmatch)
-REAL = _kind((int, float), "a number that JSON can hold", lambda value: abs(value) <= EXACT)
+DIGEST = _kind(str, "64 lowercase hexadecimal digits", re.compile("[0-9a-f]{64}").fullmatch)
+REAL = _kind((int, float), "a number that JSON supports", lambda value: abs(value) <= EXACT)
 STRINGS = _kind(list, "a list of strings", lambda value: all(isinstance(item, str) for item in value))
 VERSIONS = _kind(dict, "a table of strings", lambda value: all(isinstance(item, str) for item in value.values()))
 
@@ -73,7 +73,7 @@ def _section(section: str, given: Any) -> Optional[Dict[str, Any]]:
             place, check = f"{section}.{key}", SECTIONS[section].get(key)
             if check is None:
                 known = ", ".join(SECTIONS[section])
-                raise Unwritable(f"a receipt has no such field; there are {known}, and `extra` has room")
+                raise Unwritable(f"a receipt has no such field; use one of {known}, or `extra`")
             value = None if value is None else check(value)
             if value not in (None, {}, []):
                 checked[key] = plain(value)
@@ -86,14 +86,14 @@ def _section(section: str, given: Any) -> Optional[Dict[str, Any]]:
 
 def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, Any], config: Any,
          extra: Any) -> Dict[str, Any]:
-    """What a receipt begins with; all that cannot stand there is refused at once."""
+    """The head of a receipt; raises at once if a field is invalid."""
     reasons: List[str] = []
     made: Dict[str, Any] = {}
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", name) \
             or name.lower().endswith((*OPAQUE.split(), ".")) or DEVICE.fullmatch(name):
-        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, and no name of a device, found {name!r}")
+        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, and not a device name, found {name!r}")
     if dir is None:
-        reasons.append("dir: expected the folder in which that of the run is made")
+        reasons.append("dir: expected the parent folder of the run's folder")
     if sys.byteorder != "little":
         reasons.append("the tensors of this machine have their most significant byte first")
     for section, value in (("config", config), ("extra", extra or {})):
@@ -102,7 +102,7 @@ def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, A
         except (TypeError, ValueError) as error:
             reasons.append(f"{section}: {error}")
     if isinstance(extra, dict):
-        reasons += [f"extra.{key}: the receipt says this itself; take another name" for key in OWN_EXTRA if key in extra]
+        reasons += [f"extra.{key}: the receipt uses this name itself; choose another" for key in OWN_EXTRA if key in extra]
     reasons += [f"{section}: expected a table, such as {NEEDED[section]}" for section in NEEDED
                 if sections[section] is None]
     for section, value in sections.items():
@@ -122,7 +122,7 @@ def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, A
 
 
 def _line_of(path: str, name: str) -> Optional[str]:
-    """What follows `name` and a colon in the first such line of a file of the system."""
+    """The text after `name` and a colon in the first such line of a system file."""
     try:
         with open(path, encoding="utf-8", errors="replace") as lines:
             return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)
@@ -131,7 +131,7 @@ def _line_of(path: str, name: str) -> Optional[str]:
 
 
 def environment(given: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
-    """The machine as it is found; what is given wins. Libraries are looked at where they are loaded already."""
+    """The detected machine; given values take precedence. Libraries are inspected only if they are already loaded."""
     loaded: Dict[str, Any] = {name: sys.modules[name] for name in ("torch", "numpy", "jax", "tensorflow", "mlx")
                               if name in sys.modules}
     torch = loaded.get("torch")
@@ -159,22 +159,22 @@ def environment(given: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
 
 
 def rank(given: Optional[int]) -> int:
-    """The rank of this process: as given, or as launchers say; one process is rank 0."""
+    """The rank of this process: as given, or from the launcher; a single process is rank 0."""
     named = (os.environ.get(name, "") for name in RANKS)
     return operator.index(given) if given is not None else next((int(text) for text in named if text.isdigit()), 0)
 
 
 def lost_by_rank(given: Optional[int]) -> str:
-    """What a process of another rank than 0 says when it tells something. It says nothing where its rank was given, or stands
-    beside WORLD_SIZE, as launchers of one training set them; schedulers number processes that train apart too."""
+    """The message for calls on ranks other than 0. Empty if the rank was given, or is set together with
+    WORLD_SIZE, as launchers of one training do; schedulers also number processes that train independently."""
     name = next((name for name in RANKS if os.environ.get(name, "").isdigit()), None)
     if given is not None or name is None or name == "RANK" and "WORLD_SIZE" in os.environ:
         return ""
-    return (f"{name} is {os.environ[name]}, and only rank 0 writes a receipt: what this process tells is lost; where each "
-            "process trains by itself, give `init` rank=0 and a name for each")
+    return (f"{name} is {os.environ[name]}, and only rank 0 writes a receipt: calls in this process are lost; if each "
+            "process trains independently, pass rank=0 and a separate name to `init`")
 
 
 def real(value: Any) -> float:
-    """A number of a receipt."""
+    """A number in a receipt."""
     number: float = REAL(float(value))
     return number

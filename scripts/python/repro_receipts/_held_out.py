@@ -1,4 +1,4 @@
-"""What a file of tokens costs under a model of PyTorch: the evaluation that `repro replay --data` makes again."""
+"""The loss of a PyTorch model on a file of tokens: the evaluation that `repro replay --data` repeats."""
 from __future__ import annotations
 
 import contextlib
@@ -22,7 +22,7 @@ def evaluated(model: Any, tokens: Any, dtype: str, length: int, rows: int, text:
     tokens are unsigned integers of this `dtype`; they go in as `rows` rows of `length` tokens that do not overlap."""
     path = os.fspath(tokens)
     if dtype not in SIZES:
-        raise Unwritable(f"tokens as {dtype}; known are {', '.join(SIZES)}")
+        raise Unwritable(f"tokens as {dtype}; supported are {', '.join(SIZES)}")
     count = os.path.getsize(path) // SIZES[dtype]
     if count < 2:
         raise Unwritable(f"{count} tokens in {path}")
@@ -47,7 +47,7 @@ def pinned(path: str) -> Dict[str, str]:
 
 @contextlib.contextmanager
 def still(model: Any) -> Iterator[None]:
-    """The model without dropout and without gradients, and randomness as it was afterwards."""
+    """Runs the model without dropout and gradients, and restores the random state afterwards."""
     training = [module for module in model.modules() if module.training]
     try:
         with torch.random.fork_rng(), torch.no_grad():
@@ -80,14 +80,14 @@ def read(data: bytes, dtype: str) -> torch.Tensor:
 
 
 def logits_of(model: Any, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The logits of all places. Some models answer those of the last place alone, unless they are given targets."""
+    """The logits at all positions. Some models return only the last position unless they are given targets."""
     for arguments in ((inputs,), (inputs, targets)):
         output = model(*arguments)
         parts = output if isinstance(output, (tuple, list)) else [getattr(output, "logits", output)]
         for part in parts:
             if torch.is_tensor(part) and part.dim() == 3 and part.shape[:2] == inputs.shape:
                 return part
-    raise Unwritable(f"a model that answers no logits of the shape {list(inputs.shape)} and its vocabulary")
+    raise Unwritable(f"a model that does not return logits of shape {list(inputs.shape)} by vocabulary")
 
 
 def surprise(logits: torch.Tensor, targets: torch.Tensor) -> float:

@@ -1,4 +1,4 @@
-"""How a run begins, or goes on after it was killed."""
+"""Starts a run, or resumes it after it was killed."""
 from __future__ import annotations
 
 import os
@@ -23,19 +23,19 @@ def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] =
          study: Optional[str] = None, arm: Optional[str] = None, environment: Optional[Mapping[str, Any]] = None,
          extra: Optional[Mapping[str, Any]] = None, rank: Optional[int] = None, *, group: Optional[str] = None,
          resume: bool = False, allow_changes: bool = False, max_mb: Optional[float] = None) -> Run:
-    """Makes the folder DIR/NAME and answers the run that writes into it. Needed are all up to `seeds`; the fields of the
-    tables are those of a receipt. Runs of one `group` differ in their seeds alone.
+    """Creates the folder DIR/NAME and returns the run that writes into it. All arguments up to `seeds` are required; the
+    dicts have the fields of a receipt. Runs of one `group` differ only in their seeds.
 
-    With `resume` a run that was killed goes on where it was; where there is none, one begins. What is said otherwise than
-    before is refused, or with `allow_changes` recorded in the receipt (`extra.resumes`).
+    With `resume`, a killed run resumes where it stopped; if there is none, a new one starts. Arguments that differ from
+    before are rejected, or with `allow_changes` recorded in the receipt (`extra.resumes`).
 
-    `max_mb` is the most that checkpoints and slices may take, in megabytes (2.5 if left out; the first of them is kept
-    then however large it is). What is beyond it is left out, in the order of the training: gradients of a slice before the
-    slice itself, and of a checkpoint the digest stays. That is said once, and the receipt lists it (`extra.left_out`).
+    `max_mb` limits the size of checkpoints and slices, in megabytes (2.5 by default; the first of them is then kept
+    whatever its size). Data beyond the limit is left out, in the order of training: gradients of a slice before the
+    slice itself; of a checkpoint, the digest remains. A message is printed once, and the receipt lists it (`extra.left_out`).
 
-    Raises `Unwritable`, a `ValueError`, where an argument cannot stand in a receipt or differs from what the run said
-    before it was killed, and `FileExistsError` where the folder holds a run, or another process writes it. A folder that
-    cannot be made is said on stderr, and the run goes on without a receipt."""
+    Raises `Unwritable`, a `ValueError`, if an argument is invalid in a receipt or differs from the run's arguments
+    before it was killed, and `FileExistsError` if the folder contains a run, or another process writes it. If the folder
+    cannot be created, prints a message on stderr, and the run continues without a receipt."""
     if rank_of(rank):
         idle = Run(None, {})
         idle._lost = lost_by_rank(rank)
@@ -53,25 +53,25 @@ def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] =
     except FileExistsError:
         raise
     except OSError as error:
-        run._problem(f"{folder} cannot be written, and this run leaves no receipt", error)
+        run._problem(f"{folder} is not writable, so this run leaves no receipt", error)
         run._idle, run._lost = True, ""
     return run
 
 
 def _open(run: Run, config: Dict[str, Any], resume: bool, allow_changes: bool) -> None:
-    """Makes the folder and begins in it, or goes on."""
+    """Creates the folder and starts the run, or resumes it."""
     folder = run.path
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_finished(folder)
     if not resume and _contents(folder):
-        raise FileExistsError(f"{folder} holds a run already (unfinished); go on with it by resume=True, take another name, "
+        raise FileExistsError(f"{folder} already contains a run (unfinished); resume it with resume=True, choose another name, "
                               "or move it away")
     lock = RunLock(folder)
     try:
         _refuse_finished(folder)  # by the process that had the lock before
         state = read_state(folder) if _contents(folder) else None
         if state is not None and not resume:
-            raise Busy(f"another process began a run in {folder} just now")
+            raise Busy(f"another process has just started a run in {folder}")
         run._lock = lock
         if state is None:
             run._start(config)
@@ -90,11 +90,11 @@ def _contents(folder: pathlib.Path) -> bool:
 
 def _refuse_finished(folder: pathlib.Path) -> None:
     if (folder / DECLARED).exists():
-        raise FileExistsError(f"{folder} holds a run already (finished); take another name, or move it away")
+        raise FileExistsError(f"{folder} already contains a run (finished); choose another name, or move it away")
 
 
 def _changes(run: Run, found: Found, config: Dict[str, Any], allowed: bool) -> Dict[str, Any]:
-    """What the run said before it was killed, where it says something else now."""
+    """Arguments from before the run was killed that differ now."""
     head, before = found.state["head"], {}
     told = {name: (head.get(name) or {}, run._head.get(name) or {}) for name in SECTIONS}
     told.update(config=({key: value for key, value in found.config.items() if key in config}, plain(config)),
@@ -106,7 +106,7 @@ def _changes(run: Run, found: Found, config: Dict[str, Any], allowed: bool) -> D
     if before and not allowed:
         words = [f"{section}.{key} was {was!r} and is {told[section][1].get(key)!r}"
                  for section, other in before.items() for key, was in other.items()]
-        raise Unwritable(f"{run.path}: {'; '.join(words)}; begin a run of another name, or pass allow_changes=True, which "
-                         "the receipt tells")
+        raise Unwritable(f"{run.path}: {'; '.join(words)}; start a run with a different name, or pass allow_changes=True, which "
+                         "the receipt records")
     run._extra = {**found.state["extra"], **run._extra}
     return before

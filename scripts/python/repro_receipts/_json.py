@@ -1,4 +1,4 @@
-"""Canonical JSON (RFC 8785), which all documents of a bundle are written in."""
+"""Canonical JSON (RFC 8785), the format of all documents in a bundle."""
 from __future__ import annotations
 
 import json
@@ -10,11 +10,11 @@ DEPTH_CAP = 60  # `repro verify` reads 64 levels; four of them go to the envelop
 
 
 class Unwritable(ValueError):
-    """A value that has no place in a receipt."""
+    """A value that is invalid in a receipt."""
 
 
 def _float(value: float) -> str:
-    """The text of a finite float as ECMAScript writes it: Python's digits, another layout."""
+    """The text of a finite float as in ECMAScript: Python's digits in a different layout."""
     mantissa, _, exponent = float.__repr__(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -34,7 +34,7 @@ def _float(value: float) -> str:
 
 
 def text_of(value: str) -> str:
-    """A string as JSON; what UTF-8 cannot say has no canonical text."""
+    """A string as JSON; strings that UTF-8 cannot encode have no canonical text."""
     try:
         str.encode(value, "utf-8")
     except UnicodeEncodeError:
@@ -48,7 +48,7 @@ def word_of(value: float) -> str:
 
 
 def _elements(value: Any) -> Any:
-    """The number of PyTorch's or NumPy's that a value is, or the list of them."""
+    """The number, or list of numbers, in a PyTorch or NumPy value."""
     try:
         return value.item()
     except (TypeError, ValueError, RuntimeError):  # of more than one, or of none
@@ -86,11 +86,11 @@ def canonical_or_left_out(value: Any, words: Optional[List[str]] = None, depth: 
         members = []
         for key, item in value.items():
             if not isinstance(key, str):
-                raise Unwritable(f"a key that is no string: {key!r}")
+                raise Unwritable(f"a key that is not a string: {key!r}")
             members.append((text_of(key), key, canonical_or_left_out(item, words, depth + 1)))
         members.sort(key=lambda member: member[1].encode("utf-16-be"))
         return "{" + ",".join(f"{text}:{item}" for text, _, item in members if item is not None) + "}"
-    raise Unwritable(f"a value of the type {type(value).__name__}")
+    raise Unwritable(f"a value of type {type(value).__name__}")
 
 
 def canonical(value: Any) -> str:

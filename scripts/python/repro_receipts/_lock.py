@@ -1,5 +1,5 @@
-"""A lock on the folder of a run, so that two processes never write one run. The system lets go of it when its process ends,
-however it ends."""
+"""A lock on the folder of a run, so that two processes never write the same run. The system releases it when the process
+ends, however it ends."""
 from __future__ import annotations
 
 import os
@@ -31,14 +31,14 @@ else:
 
 
 class Busy(FileExistsError):
-    """Something else writes this run."""
+    """Another process writes this run."""
 
 
 _HELD: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
 
 
 def _forget_all() -> None:
-    """A forked worker that outlives its parent must not keep runs locked."""
+    """Releases locks in forked workers: one that outlives its parent must not keep runs locked."""
     for lock in list(_HELD):
         lock.forget()
 
@@ -89,7 +89,7 @@ class RunLock:
         self.forget()
 
     def release(self, remove: bool) -> None:
-        """Lets go; with `remove` the file goes too, which a bundle does not have."""
+        """Releases the lock; `remove` also deletes the file, which is not part of a bundle."""
         if self._descriptor is None:
             return
         if remove and os.name != "nt":

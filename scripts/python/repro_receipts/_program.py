@@ -23,15 +23,15 @@ class ProgramMissing(FileNotFoundError):
 
 
 class ProgramError(RuntimeError):
-    """The program did not come to a report."""
+    """The program produced no report."""
 
 
 def program() -> pathlib.Path:
-    """Where the program is: REPRO_BIN, else beside the interpreter, among the scripts of this installation, or on PATH."""
+    """The path of the program: REPRO_BIN, else next to the interpreter, among the scripts of this installation, or on PATH."""
     named = os.environ.get("REPRO_BIN")
     if named:
         if not os.access(named, os.X_OK):
-            raise ProgramMissing(f"REPRO_BIN is {named}, where no program is")
+            raise ProgramMissing(f"REPRO_BIN is {named}, which is not a program")
         return pathlib.Path(named)
     schemes = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")]
     folders = [os.path.dirname(sys.executable or ""), *schemes]
@@ -40,18 +40,18 @@ def program() -> pathlib.Path:
             return pathlib.Path(folder, NAME)
     found = shutil.which("repro")
     if found is None:
-        raise ProgramMissing("there is no program `repro` beside the interpreter or on PATH; "
-                             "install the wheel, which has it, or name it in REPRO_BIN")
+        raise ProgramMissing("no program `repro` next to the interpreter or on PATH; "
+                             "install the wheel, which includes it, or set REPRO_BIN to its path")
     return pathlib.Path(found)
 
 
 class Report:
-    """What the program reports. In a notebook it shows itself as the page that `--output html=` writes."""
+    """A report of the program. A notebook shows it as the page that `--output html=` writes."""
 
     def __init__(self, command: str, exit_status: int, document: Dict[str, Any], html: str, text: str) -> None:
         self.command = command
         self.exit_status = exit_status
-        """The exit status of the program: 0 where everything that was asked holds (the table is in the README)."""
+        """The exit status of the program: 0 if everything holds (the table is in the README)."""
         self.document = document
         """The whole report, as `--format json` writes it."""
         self.html = html
@@ -60,20 +60,20 @@ class Report:
 
     @property
     def verdicts(self) -> Dict[str, int]:
-        """How many claims are `verified`, `refuted`, `inconclusive` and `unchecked`; of a check of documents, how many
+        """The counts of `verified`, `refuted`, `inconclusive` and `unchecked` claims; for a check of documents, how many
         numbers are `consistent`, and how many findings are `refuted` or `inconclusive`."""
         return dict(self.document["summary"])
 
     @property
     def claims(self) -> List[Dict[str, Any]]:
-        """All claims, each with its verdict, its reason and its evidence; of a check of documents, all findings."""
+        """All claims, each with its verdict, its reason and its evidence; for a check of documents, all findings."""
         if self.command == "check":
             return list(self.document["findings"])
         return [claim for post in self.document["posts"] for claim in post["claims"]]
 
     @property
     def failures(self) -> List[Dict[str, Any]]:
-        """What could not be read or was refused: code, message, place, what was expected and found."""
+        """Inputs that could not be read or were rejected: code, message, place, expected and found."""
         return list(self.document["failures"])
 
     def __repr__(self) -> str:
@@ -106,10 +106,10 @@ def _run(command: str, arguments: Sequence[str], cwd: Optional[PathLike], timeou
             read = json.loads(document)
         except (OSError, ValueError):
             said = done.stderr.strip() or done.stdout.strip() or "nothing"
-            raise ProgramError(f"{executable} {command} ended with {done.returncode} and without a report; it said: "
+            raise ProgramError(f"{executable} {command} exited with status {done.returncode} and without a report; it printed: "
                                f"{said}") from None
     if not isinstance(read, dict) or read.get("schema") != SCHEMAS[command]:
-        raise ProgramError(f"{executable} is another program or version: expected a report of {SCHEMAS[command]}")
+        raise ProgramError(f"{executable} is a different program or version: expected a report with schema {SCHEMAS[command]}")
     return Report(command, done.returncode, read, page, done.stdout)
 
 
@@ -126,5 +126,5 @@ def verify(*bundles: PathLike, post: Optional[str] = None, options: Sequence[str
 
 def check(*paths: PathLike, options: Sequence[str] = (), cwd: Optional[PathLike] = None,
           timeout: Optional[float] = None) -> Report:
-    """Recomputes what follows from what in published results, logs and bundles: `repro check`. Raises as `verify` does."""
+    """Checks published results, logs and bundles for contradictions: `repro check`. Raises as `verify` does."""
     return _run("check", [*options, "--", *(str(os.fspath(path)) for path in paths)], cwd, timeout)

@@ -1,4 +1,4 @@
-"""Calls that never raise into a training loop: what goes wrong is said once on stderr, and listed in the receipt."""
+"""Calls that never raise into a training loop: each problem is printed once on stderr and listed in the receipt."""
 from __future__ import annotations
 
 import contextlib
@@ -12,15 +12,15 @@ from ._json import Unwritable
 
 PROBLEM_CAP = 100  # of the problems that are listed
 
-FORKED = ("a process that was forked from the one that began a run writes nothing into it, and what it tells is lost; call "
-          "`init` in the process that trains, or hand its numbers back")
-SEALED = "the run is sealed, and this came after `finish`: it is not written; call `finish` last"
+FORKED = ("a process forked from the one that started a run writes nothing into it, and its calls are lost; call "
+          "`init` in the process that trains, or pass its numbers back")
+SEALED = "the run is sealed, so this call after `finish` writes nothing; call `finish` last"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def say(text: str) -> None:
-    """Says something on stderr, if there is one."""
+    """Prints a message on stderr, if there is one."""
     with contextlib.suppress(Exception):
         sys.stderr.write(f"repro_receipts: {text}\n")
         sys.stderr.flush()
@@ -49,7 +49,7 @@ def quiet(method: Method) -> Method:
 
 
 class Quiet:
-    """What such calls share."""
+    """The state that such calls share."""
 
     def __init__(self, idle: bool) -> None:
         self._idle = idle
@@ -61,7 +61,7 @@ class Quiet:
 
     @property
     def problems(self) -> List[str]:
-        """What could not be written so far."""
+        """The problems so far."""
         return [text if count == 1 else f"{text} ({count} times)" for text, count in self._problems.items()]
 
     @property
@@ -75,13 +75,13 @@ class Quiet:
         return self._idle or os.getpid() != self._process
 
     def _tell_away(self) -> None:
-        """Says once that what such a process tells is lost."""
+        """Prints once that calls of such a process are lost."""
         lost, self._lost = self._lost, ""
         if lost:
             say(lost)
 
     def problem(self, what: str, error: BaseException) -> None:
-        """Lists a failure of something that writes into this run: it is said once, and stands in the receipt."""
+        """Lists a failure of code that writes into this run: it is printed once and recorded in the receipt."""
         if self._is_away:
             return
         if self._writer == threading.get_ident():
@@ -91,8 +91,8 @@ class Quiet:
                 self._problem(what, error)
 
     def _problem(self, what: str, error: BaseException, keep: bool = True) -> None:
-        """Lists a failure, and says it where it is new. The text names no folder of this machine. In the middle of another
-        call of this thread nothing may be written, and it is not to `keep` the list."""
+        """Lists a failure, and prints it if it is new. The text contains no folder of this machine. In the middle of another
+        call of this thread nothing may be written, and the list is not to be kept (`keep`)."""
         reason = getattr(error, "strerror", None) or (
             str(error) if isinstance(error, Unwritable) else f"{type(error).__name__}: {error}")
         text = f"{what}: {reason}".encode("utf-8", "replace").decode()[:500]
@@ -105,4 +105,4 @@ class Quiet:
                 self._keep()
 
     def _keep(self) -> None:
-        """Makes what was told of the run as a whole, such as the list of problems, survive a kill."""
+        """Saves run-level data, such as the list of problems, so that it survives a kill."""

@@ -1,8 +1,7 @@
-"""What stands against a replay of a PyTorch run, found before its first step; `repro_receipts.torch` asks it.
+"""Reasons against a replay of a PyTorch run, found before its first step, for `repro_receipts.torch`.
 
-`check(run, model, optimizer)` answers a list of sentences, each with what was found; an empty list means that nothing is
-known to stand against it. Which settings `repro replay` reads is listed in `_settings.py`, which is made from its
-source.
+`check(run, model, optimizer)` returns a list of sentences, each with what was found; an empty list means that no reason
+is known. `_settings.py`, generated from the source of `repro replay`, lists the settings that it reads.
 """
 from __future__ import annotations
 
@@ -35,32 +34,32 @@ PROBED, BFLOAT_PROBED = 1e-3, 0.05  # how far an optimizer may be from its rule
 
 
 class Refused(Unwritable):
-    """What no slice can say."""
+    """A property of a run that slices cannot represent."""
 
 
 def check(run: Any, model: Any, optimizer: Any, masters: Optional[Mapping[str, Any]] = None) -> List[str]:
-    """All that stands against replays of slices of this run; `run` is what `repro_receipts.init` answered, or its config.
-    `masters` are those of `Recorder`."""
+    """All reasons against replaying slices of this run; `run` is the result of `repro_receipts.init`, or its config.
+    `masters` is the argument of `Recorder`."""
     masters = {name_of(name): master for name, master in (masters or {}).items()}
     about_config, against = examine(run, model, all_of(optimizer), masters)
     return [str(reason) for reason in about_config + against]
 
 
 def examine(run, model, optimizers, masters):
-    """Reasons for which `repro replay` would refuse the config, and reasons for which a slice would not be the run's."""
+    """Reasons for which `repro replay` would reject the config, and reasons for which a slice would not match the run."""
     config = {**config_of(model), **(run if isinstance(run, dict) else run.config)}
     dtype = "bfloat16" if masters else "float32"
     return against_config(config, dtype), against_run(model, optimizers, masters)
 
 
 def all_of(optimizer):
-    """The optimizers of PyTorch, without what accelerate and Lightning put around them."""
+    """The PyTorch optimizers, without the wrappers of accelerate and Lightning."""
     given = optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]
     return [getattr(one, "optimizer", one) for one in given]
 
 
 def name_of(name):
-    """The name of a parameter without what wrappers put before it."""
+    """The name of a parameter without the prefixes of wrappers."""
     return ".".join(part for part in name.split(".") if part not in PREFIXES)
 
 
@@ -74,7 +73,7 @@ def unwrapped(model):
 # --- The config ---
 
 def config_of(model):
-    """What a model says of itself: the config of transformers, or a dataclass as nanoGPT and nanochat have it."""
+    """A model's own config: the config of transformers, or a dataclass as in nanoGPT and nanochat."""
     model = unwrapped(model)
     own, config = getattr(model, "config", None), {}
     if hasattr(own, "to_json_string"):
@@ -91,7 +90,7 @@ def config_of(model):
 
 
 def against_config(config, dtype="float32"):
-    """Settings that a replay needs and are missing, and settings that it would have to pass over."""
+    """Missing settings that a replay needs, and settings that it would ignore."""
     reasons = []
     kind = config.get("model_type")
     known = dialect(config) or ""
@@ -100,20 +99,20 @@ def against_config(config, dtype="float32"):
     if missing:
         reasons.append(f"the config lacks {', '.join(f'`{name}`' for name in missing)}")
     if kind is not None and kind not in READ:
-        reasons.append(f"`model_type` is {kind}; known are {', '.join(READ)}")
+        reasons.append(f"`model_type` is {kind}; supported are {', '.join(READ)}")
     if config.get("dtype") not in (None, dtype):
         beside = "with `masters`" if dtype == "bfloat16" else "without"
-        reasons.append(f"`dtype` is {config['dtype']}; {beside} it has to be {dtype}")
+        reasons.append(f"`dtype` is {config['dtype']}; {beside} it must be {dtype}")
     reasons += against_angles(config)
     unknown = [name for name, value in config.items() if not is_known(kind, name) and not is_harmless(config, name, value)]
     if unknown:
         shown = ", ".join(f"`{name}` = {str(config[name])[:40]}" for name in sorted(unknown))
-        reasons.append(f"settings that no replay reads: {shown}; what changes no step can be put into a table `notes`")
+        reasons.append(f"settings that no replay reads: {shown}; move those without effect on steps into a table `notes`")
     return reasons
 
 
 def against_angles(config):
-    """Kinds of rotary angles that no replay knows, and what their tables have beside what is read of them."""
+    """Unsupported kinds of rotary angles, and settings in their dicts that no replay reads."""
     given = config.get("rope_parameters") or config.get("rope_scaling") or {}
     tables = [table for table in given.values() if isinstance(table, dict)] or [given]
     reasons = []
@@ -121,20 +120,20 @@ def against_angles(config):
         kind = table.get("rope_type", table.get("type", "default"))
         unread = sorted(set(table) - set(ANGLES.get(kind, table)))
         if kind not in ANGLES:
-            reasons.append(f"`rope_type` is {kind}; known are {', '.join(ANGLES)}")
+            reasons.append(f"`rope_type` is {kind}; supported are {', '.join(ANGLES)}")
         elif unread:
             reasons.append(f"settings of `{kind}` angles that no replay reads: {', '.join(f'`{name}`' for name in unread)}")
     return list(dict.fromkeys(reasons))
 
 
 def dialect(config):
-    """The `model_type`, but for nanochat's models as transformers writes their configs, which are like Llama's."""
+    """The `model_type`, except for nanochat models in transformers' config format, which is like Llama's."""
     kind = config.get("model_type")
     return "llama" if kind == "nanochat" and "n_embd" not in config else kind
 
 
 def is_known(kind, name):
-    """Whether a setting is read of a model whatever its value, changes no step, or describes updates that slices state."""
+    """Whether a setting is read for a model at any value, changes no step, or describes updates that slices state."""
     return name in KNOWN or name in UPDATES or name in READ.get(kind, ())
 
 
@@ -155,7 +154,7 @@ def is_harmless(config, name, value):
 
 
 def balance_of(config, coefficient):
-    """The fields of a config that say a balance loss of routers, in the form that its `model_type` has."""
+    """The config fields for a balance loss of routers, in the form of its `model_type`."""
     if str(config.get("model_type")).startswith("repro-"):
         return {"balancing": "loss", "aux_loss_alpha": coefficient} if coefficient else {"balancing": "none"}
     return {"output_router_logits": bool(coefficient), "router_aux_loss_coef": coefficient}
@@ -164,12 +163,12 @@ def balance_of(config, coefficient):
 # --- The model and its optimizers ---
 
 def against_run(model, optimizers, masters):
-    """What makes a run another one than its slices could say."""
+    """Properties of a run that its slices cannot represent."""
     own = {name_of(name): p for name, p in model.named_parameters()}
     named = {name: masters.get(name, p) for name, p in own.items()}
-    unknown = [f"`{name}` among the masters, which is no parameter of the model" for name in masters if name not in own]
+    unknown = [f"`{name}` among the masters, which is not a parameter of the model" for name in masters if name not in own]
     narrow = {str(p.dtype) for name, p in own.items() if name in masters} - {"torch.bfloat16"}
-    unknown += [f"masters of weights in {kind}; those of bfloat16 are known" for kind in narrow]
+    unknown += [f"masters of weights in {kind}; only bfloat16 is supported" for kind in narrow]
     unmoved = [name for name in own if masters and name not in masters]
     unknown += [f"{len(unmoved)} weights without masters, where others have them: {unmoved[0]}"] if unmoved else []
     return unknown + against_devices(model, named) + against_modules(model) + against_groups(named, optimizers)
@@ -180,14 +179,14 @@ def against_devices(model, named):
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         ranks = torch.distributed.get_world_size()
         if ranks > 1:
-            reasons.append(f"{ranks} ranks, of whose batches one is seen here (DDP and FSDP are not recorded)")
+            reasons.append(f"{ranks} ranks, of which only one rank's batches are visible here (DDP and FSDP are not recorded)")
     wrappers = {type(module).__name__ for module in model.modules()}
     if "DataParallel" in wrappers:
-        reasons.append("DataParallel, whose batches are cut by device")
+        reasons.append("DataParallel, which splits batches by device")
     if "FullyShardedDataParallel" in wrappers or any(hasattr(p, "placements") for p in named.values()):
         reasons.append("weights that are sharded (FSDP)")
     kinds = collections.Counter(str(p.dtype) for p in named.values() if p.dtype != torch.float32)
-    reasons += [f"{count} weights of {kind}; replays are of float32, or of bfloat16 with `masters`" for kind, count in kinds.items()]
+    reasons += [f"{count} weights in {kind}; replays support float32, and bfloat16 with `masters`" for kind, count in kinds.items()]
     device = next(iter(named.values())).device.type if named else "cpu"
     products = getattr(getattr(torch.backends.mkldnn, "matmul", None), "fp32_precision", "none")
     if device == "cpu" and products in ("bf16", "tf32"):
@@ -206,7 +205,7 @@ def against_modules(model):
         if "Dropout" in type(module).__name__ and isinstance(getattr(module, "p", 0.0), (int, float)):
             settings["p"] = module.p
         found.update(f"`{name}` = {value:g} in {type(module).__name__}" for name, value in settings.items() if value > 0)
-    return [f"randomness that no replay has: {setting}" + (f", {count} modules" if count > 1 else "")
+    return [f"randomness that a replay cannot reproduce: {setting}" + (f", {count} modules" if count > 1 else "")
             for setting, count in found.items()]
 
 
@@ -218,7 +217,7 @@ def against_groups(named, optimizers):
             members.update(id(p) for p in group["params"])
             strangers = sum(id(p) not in names for p in group["params"])
             if strangers:
-                reasons.append(f"{strangers} tensors in a group of {type(optimizer).__name__} that are none of the model")
+                reasons.append(f"{strangers} tensors in a group of {type(optimizer).__name__} that are not in the model")
             try:
                 stated = stated_group(optimizer, group, names)
             except Refused as error:
@@ -228,7 +227,7 @@ def against_groups(named, optimizers):
                 reasons += against_steps(optimizer, group, stated)
     alone = [name for name, p in named.items() if p.requires_grad and not members[id(p)]]
     if alone:
-        reasons.append(f"{len(alone)} trained tensors in no group of an optimizer: {', '.join(alone[:3])}")
+        reasons.append(f"{len(alone)} trained tensors in no optimizer group: {', '.join(alone[:3])}")
     twice = [name for name, p in named.items() if members[id(p)] > 1]
     if twice:
         reasons.append(f"{len(twice)} tensors in several groups: {', '.join(twice[:3])}")
@@ -236,8 +235,8 @@ def against_groups(named, optimizers):
 
 
 def against_state(optimizers, named, done):
-    """Optimizers that made another number of steps than the run, so that their means begin elsewhere, or keep means that
-    are rounded more than those of a replay."""
+    """Optimizers with a different step count than the run, so that their means start elsewhere, or with means that
+    are rounded more than in a replay."""
     for optimizer in optimizers:
         for name, p in named.items():
             state = optimizer.state.get(p) or {}
@@ -246,10 +245,10 @@ def against_state(optimizers, named, done):
             if narrow and p.dim():
                 return [f"the optimizer keeps `{narrow[0]}` of `{name}` as {state[narrow[0]].dtype}"]
             if "step" in state and int(state["step"]) != done:
-                return [f"the optimizer made {int(state['step'])} steps of `{name}`, and {done} updates were made"]
+                return [f"the optimizer made {int(state['step'])} steps of `{name}` in {done} updates"]
             is_member = done and not state and any(p is q for group in optimizer.param_groups for q in group["params"])
             if is_member and p.requires_grad and "betas" in optimizer.param_groups[0]:
-                return [f"the optimizer kept nothing of `{name}` after {done} updates"]
+                return [f"the optimizer has no state for `{name}` after {done} updates"]
     return []
 
 
@@ -258,7 +257,7 @@ def against_state(optimizers, named, done):
 def stated_group(optimizer, group, names):
     """A group as a slice states it; `names` has the names of the parts of parameters by `id`."""
     if group.get("maximize"):
-        raise Refused("`maximize`, which no replay knows")
+        raise Refused("`maximize`, which replays do not support")
     tensors = sorted({name for p in group["params"] if p.requires_grad for name in names.get(id(p), ())})
     return {"tensors": tensors, "lr": float(group["lr"]), "weight_decay": float(group.get("weight_decay", 0.0)),
             **rule_of(optimizer, group)}
@@ -278,7 +277,7 @@ def rule_of(optimizer, group):
                 "nesterov": bool(group["nesterov"])}
     if kind == "Lion":
         return {"optimizer": "lion", **betas_of(group)}
-    raise Refused(f"the rule of {kind} is not known; known are AdamW, Adam, SGD, Lion, {', '.join(MUON)}")
+    raise Refused(f"the update rule of {kind} is not supported; supported are AdamW, Adam, SGD, Lion, {', '.join(MUON)}")
 
 
 def betas_of(group):
@@ -286,7 +285,7 @@ def betas_of(group):
 
 
 def muon_of(group):
-    """Muon of PyTorch, whose groups have coefficients, or of https://github.com/KellerJordan/Muon."""
+    """Muon from PyTorch, whose groups have coefficients, or from https://github.com/KellerJordan/Muon."""
     is_torch = "ns_coefficients" in group
     return {"optimizer": "muon", "momentum": float(group["momentum"]), "nesterov": bool(group.get("nesterov", True)),
             "ns_steps": int(group.get("ns_steps", 5)), "eps": float(group.get("eps", 1e-7)),
@@ -296,7 +295,7 @@ def muon_of(group):
 
 
 def against_steps(optimizer, group, stated):
-    """Whether two steps of an optimizer from nothing move a tensor as its rule says: a class may have a known name and do
+    """Whether two steps of a fresh optimizer move a tensor by its rule: a class may have a known name and do
     something else."""
     kind, source = type(optimizer).__name__, torch.Generator().manual_seed(1)
     like = min((p for p in group["params"] if p.requires_grad), key=torch.numel)
@@ -320,7 +319,7 @@ def against_steps(optimizer, group, stated):
     limit = BFLOAT_PROBED if stated["optimizer"] == "muon" else PROBED
     if apart <= limit:
         return []
-    return [f"{kind} moves a tensor {apart:.2g} of its way from where `{stated['optimizer']}` of `repro replay` moves it"]
+    return [f"{kind} moves a tensor differently from `{stated['optimizer']}` in `repro replay`, by {apart:.2g} of the update"]
 
 
 def moved(group, w, g, kept, step, rate):
@@ -349,7 +348,7 @@ def moved(group, w, g, kept, step, rate):
 
 
 def adjusted(kind, shape):
-    """What Muon multiplies a rate by, for a matrix of this shape."""
+    """Muon's factor for the learning rate of a matrix of this shape."""
     rows, columns = shape[-2:]
     return {"original": max(1.0, rows / columns) ** 0.5, "match_rms_adamw": 0.2 * max(rows, columns) ** 0.5,
             "spectral_unclamped": (rows / columns) ** 0.5}[kind]
@@ -376,18 +375,18 @@ def has_tf32(device):
 
 
 def precision_of(device):
-    """In what a layer computes just now: the type of autocast, and whether TF32."""
+    """The current precision of a layer: the autocast type, and whether it uses TF32."""
     autocast = str(torch.get_autocast_dtype(device)).removeprefix("torch.") if torch.is_autocast_enabled(device) else None
     return autocast, has_tf32(device)
 
 
 def is_full(found, parameters):
-    """Whether layers compute in float32 and nothing less."""
+    """Whether layers compute in full float32."""
     return found <= {(None, False)} and all(p.dtype == torch.float32 for p in parameters)
 
 
 def stated_precision(found, has_masters):
-    """The members of a slice whose forward passes were computed in these."""
+    """The members of a slice for these precisions of its forward passes."""
     if has_masters:
         if {autocast for autocast, _ in found} - {None}:
             raise Refused("autocast around a model in bfloat16")
@@ -396,12 +395,12 @@ def stated_precision(found, has_masters):
         raise Refused("forward passes of several precisions in one slice")
     autocast, tf32 = next(iter(found), (None, False))
     if autocast not in (None, "bfloat16"):
-        raise Refused(f"forward passes under autocast to {autocast}; bfloat16 is known")
+        raise Refused(f"forward passes under autocast to {autocast}; only bfloat16 is supported")
     return {"autocast": autocast, "tf32": tf32}
 
 
 def seen_by(given, targets, model):
-    """Documents and positions of a forward pass of transformers, each None where it is as usual."""
+    """Documents and positions of a transformers forward pass, each None if it is the default."""
     tokens, mask, positions = (given.get(name) for name in ("input_ids", "attention_mask", "position_ids"))
     unread = [name for name in ("inputs_embeds", "past_key_values", "shift_labels") if given.get(name) is not None]
     if tokens is None or unread:
@@ -409,7 +408,7 @@ def seen_by(given, targets, model):
     kind = getattr(model.config, "_attn_implementation", "eager")
     if positions is not None:
         if positions.dim() != 2:
-            raise Refused(f"`position_ids` of the shape {list(positions.shape)}")
+            raise Refused(f"`position_ids` of shape {list(positions.shape)}")
         positions = positions.expand_as(tokens)
     if mask is not None and (mask.dim() != 2 or mask.max() > 1):
         raise Refused("an attention mask that is not one number, 0 or 1, for each token")
@@ -418,7 +417,7 @@ def seen_by(given, targets, model):
         documents = padded(mask, targets, model)
     elif mask is None and positions is not None and (positions.diff(dim=-1) != 1).any():
         if "flash" in kind and len(tokens) > 1:
-            raise Refused("positions that restart in several rows, which flash attention passes over")
+            raise Refused("positions that restart in several rows, which flash attention ignores")
         documents = 1 + F.pad((positions.diff(dim=-1) != 1).long().cumsum(-1), (1, 0))
     if kind not in ("eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3") and documents is not None:
         raise Refused(f"documents or padding under the attention `{kind}`")
@@ -433,7 +432,7 @@ def seen_by(given, targets, model):
 def padded(mask, targets, model):
     """The documents of rows with padding: 1, and 0 where it lies; None where it lies behind all tokens."""
     if getattr(model.config, "output_router_logits", False):
-        raise Refused("padding beside a balance loss of routers")
+        raise Refused("padding together with a balance loss of routers")
     if ((mask == 0) & (targets >= 0)).any():
         raise Refused("targets that count after padding; give their labels -100 (with padding on the left, that of the "
                       "first token)")

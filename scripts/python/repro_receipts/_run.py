@@ -24,9 +24,9 @@ INPUTS = ("counted", "documents", "positions")  # of a slice, beside its tokens;
 
 
 class Run(Quiet):
-    """A run that is being written; `init` makes it. No method raises: what cannot be written is said once on stderr and
-    listed in the receipt under `extra.emitter_problems`; after `finish` it is said, and the bundle stays as it is. On ranks
-    other than 0 all of them do nothing."""
+    """A run that is being written; `init` creates it. No method raises: each problem is printed once on stderr and
+    listed in the receipt under `extra.emitter_problems`; after `finish` it is only printed, and the bundle stays unchanged.
+    On ranks other than 0 all methods do nothing."""
 
     def __init__(self, folder: Optional[pathlib.Path], head: Dict[str, Any], environment: Optional[Dict[str, Any]] = None,
                  extra: Optional[Dict[str, Any]] = None, max_mb: Optional[float] = None) -> None:
@@ -61,41 +61,41 @@ class Run(Quiet):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is written: on ranks other than 0, and where the folder could not be made."""
+        """Whether nothing is written: on ranks other than 0, or if the folder could not be created."""
         return self._idle
 
     @property
     def is_resumed(self) -> bool:
-        """Whether this continues a run that was killed."""
+        """Whether this resumes a killed run."""
         return bool(self._resumes)
 
     @property
     def last_step(self) -> Optional[int]:
-        """The step of the last record; None where there is none. After a resume, that of the last one that survived."""
+        """The step of the last record; None if there is none. After a resume, the last record that survived."""
         return self._last_step
 
     @property
     def first_batch(self) -> Dict[str, Any]:
-        """What was found of the first batch, before a kill too; nothing before it was compared, or after the config changed."""
+        """The comparison of the first batch, also from before a kill; empty before it was made, or after the config changed."""
         is_same = not any({"config", "trainer"} & set(one.get("before", {})) for one in self._resumes)
         return dict(self._extra.get("first_batch", {})) if is_same else {}
 
     @property
     def config(self) -> Dict[str, Any]:
-        """The config as it is written so far."""
+        """The config written so far."""
         return dict(self._config)
 
     # --- Beginning ---
 
     def _start(self, config: Mapping[str, Any]) -> None:
-        """Begins in an empty folder."""
+        """Starts in an empty folder."""
         (self.path / "data").mkdir(exist_ok=True)
         self._folder.document(CONFIG, config)
         self._config = plain(config)
         self._save()
 
     def _resume(self, found: Found, config: Dict[str, Any], before: Dict[str, Any]) -> None:
-        """Goes on where a run was killed. `before` has what was said otherwise then."""
+        """Resumes a killed run. `before` has the arguments that differed then."""
         state, number = found.state, len(found.state["resumes"]) + 1
         self._resumes = [*state["resumes"], {"records": len(found.metrics), "torn_bytes": found.torn_bytes,
                                              **({"before": before} if before else {})}]
@@ -123,7 +123,7 @@ class Run(Quiet):
             self._folder.drop(name)
 
     def _save(self) -> None:
-        """Writes down what a run that is killed goes on with."""
+        """Saves the state from which a killed run resumes."""
         points = [{key: value for key, value in self._checkpoints[step].items() if key != "evaluation"}
                   for step in sorted(self._checkpoints)]
         state = {"schema": SCHEMA, "head": {key: value for key, value in self._head.items() if value is not None},
@@ -140,13 +140,13 @@ class Run(Quiet):
 
     @quiet
     def _note(self, section: str, values: Mapping[str, Any]) -> None:
-        """Adds to a section of the receipt's extra that resumes do not compare."""
+        """Adds to a section of the receipt's `extra` that resumes do not compare."""
         self._extra[section] = {**self._extra.get(section, {}), **plain(dict(values))}
         self._save()
 
     @quiet
     def complete(self, fields: Mapping[str, Any]) -> None:
-        """Adds to the config what it does not say yet."""
+        """Adds fields that the config does not have yet."""
         more = {name: value for name, value in fields.items() if name not in self._config}
         if more:
             self._folder.document(CONFIG, {**self._config, **more})
@@ -154,7 +154,7 @@ class Run(Quiet):
 
     @quiet
     def change(self, fields: Mapping[str, Any]) -> None:
-        """Changes the config; the receipt tells what it said before, and after which step it changed."""
+        """Changes the config; the receipt records the earlier values, and the step after which they changed."""
         new = plain(dict(fields))
         before = {name: self._config.get(name) for name in new if self._config.get(name) != new[name]}
         if before:
@@ -166,10 +166,10 @@ class Run(Quiet):
 
     @quiet
     def log(self, metrics: Mapping[str, Any], step: int, tokens: Optional[int] = None) -> None:
-        """Adds a record of training after `step` updates and so many `tokens`: numbers by any names, which are kept, or
-        tables of them. A metric that is called as the record's own members are (`step`, `chain`) and is another number is
-        kept as `metric/step`. What is not finite is left out, and the record says so: `"nonfinite": "nan"`, and by names
-        `"not_finite": {"loss": "nan"}`. After a resume, records that are told again are not written twice."""
+        """Adds a training record after `step` updates and `tokens` tokens: numbers under any names, or nested dicts
+        of them. A metric with the name of a record's own member (`step`, `chain`) and a different value is
+        kept as `metric/step`. Values that are not finite are left out, and the record states it: `"nonfinite": "nan"`, and by
+        name `"not_finite": {"loss": "nan"}`. After a resume, records that are logged again are not written twice."""
         own = {"step": count(step), "chain": None, **({} if tokens is None else {"tokens": tokens})}
         record = self._record("log", metrics, own)
         bare = canonical(record)
@@ -187,15 +187,15 @@ class Run(Quiet):
 
     @quiet
     def timing(self, values: Mapping[str, Any], step: int) -> None:
-        """Adds wall-clock times, such as `seconds` since the last record, which are no part of what a replay compares."""
+        """Adds wall-clock times, such as `seconds` since the last record, which a replay does not compare."""
         record = self._record("timing", values, {"step": count(step)})
         if self._timed is not None:
             self._retime(record["step"])
         self._timing.append((canonical(record) + "\n").encode())
 
     def _abandon_records(self) -> None:
-        """Puts aside what a run that was killed had come to from where it goes another way now: states and evaluations
-        of these steps, and at last the records themselves, by which a further kill would find that out again."""
+        """Moves the results of a killed run to `data/abandoned` from the step at which the run now differs: states and
+        evaluations first, and the records last, so that a further kill would find the difference again."""
         assert self._told is not None and self._told.left is not None
         left, before = self._told.left, self._told.chain
         for step in [step for step in self._checkpoints if step >= left.step]:
@@ -209,7 +209,7 @@ class Run(Quiet):
         self._told.give_up()
 
     def _abandon_point(self, step: int) -> None:
-        """Puts an evaluation and a checkpoint aside, unless they were made anew already."""
+        """Moves an evaluation and a checkpoint aside, unless they were made again already."""
         point = self._checkpoints[step]
         if point.get("evaluation") in self._folder.inherited:
             self._put_aside(point.pop("evaluation").rpartition(".")[0])
@@ -225,12 +225,12 @@ class Run(Quiet):
             del self._checkpoints[step]
 
     def _put_aside(self, stem: str) -> None:
-        """Puts files of one stem from before a kill aside."""
+        """Moves files of one stem from before a kill aside."""
         for name in [name for name in self._folder.inherited if name.startswith(f"{stem}.")]:
             self._folder.put_aside(name)
 
     def _retime(self, step: int) -> None:
-        """Times of steps that are executed again are those of the second time; those of the first are put aside."""
+        """Keeps the times of the second execution of a step, and moves those of the first aside."""
         assert self._timed is not None
         first = first_from(self._timed, step)
         if first is not None:
@@ -238,7 +238,7 @@ class Run(Quiet):
         self._timed = None
 
     def _move(self, lines: Lines, name: str, start: int, chain: str) -> None:
-        """Puts the end of a file aside. It is cut only after its copy is durable."""
+        """Moves the end of a file aside. It is cut only after its copy is durable."""
         self._folder.put(self._folder.aside(name), [lines.path.read_bytes()[start:lines.written[0]]])
         lines.reopen(start, chain)
 
@@ -249,11 +249,11 @@ class Run(Quiet):
                    predicted_tokens: Optional[int] = None, bytes: Optional[int] = None,
                    blocks: Optional[Sequence[float]] = None, block_bytes: Optional[int] = None,
                    tokens_seen: Optional[int] = None, held_out: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
-        """Writes an evaluation after `step` updates: numbers by any names (`metrics`, or as keywords), or what held-out
-        text costs: the sum of `nats` over so many `predicted_tokens`, which stand for so many `bytes` of text; `blocks`
-        has the nats of each `block_bytes` of it. The mean `loss`, and with bytes the bits of a byte (`bpb`), follow. A
-        second call for a step adds to the first. `held_out` names the files of the text (`Recorder.evaluation`). A number that is called as a member which the evaluation has of its own,
-        and is another one, is kept as `metric/` and its name."""
+        """Writes an evaluation after `step` updates: numbers under any names (`metrics`, or as keywords), or the loss on
+        held-out text: the summed NLL (`nats`) over `predicted_tokens` tokens of `bytes` bytes of text; `blocks`
+        has the nats of each block of `block_bytes`. The mean `loss`, and with bytes the bits per byte (`bpb`), follow. A
+        second call for a step adds to the first. `held_out` states the files of the text (`Recorder.evaluation`). A number
+        with the name of an evaluation's own member and a different value is kept as `metric/` and its name."""
         members = evaluations.sums(nats, predicted_tokens, bytes, blocks, block_bytes)
         own = {**(names.OF_SUMS if members else {}), **members, **({"held_out": plain(held_out)} if held_out else {}), "tasks": None}
         self._evaluate(step, {**(metrics or {}), **more}, own, tokens_seen)
@@ -263,8 +263,8 @@ class Run(Quiet):
              outcomes: Optional[Sequence[Any]] = None, baseline: Optional[float] = None, kind: str = "",
              tokens_seen: Optional[int] = None) -> None:
         """Writes the result of a task of the evaluation after `step` updates: `correct` of `n` items, or `outcomes`,
-        whether each item was right in order, from which they follow. `baseline` is the accuracy of guessing; `kind` says
-        in a word how it is scored. The accuracy follows from the counts, and what is above guessing (`centered`) too."""
+        whether each item was right, in order, from which they follow. `baseline` is the accuracy of guessing; `kind` is a
+        word for the scoring method. The accuracy and the centered accuracy (`centered`) follow from the counts."""
         table, answers = (evaluations.file_of(count(step), ending) for ending in (".tasks.csv", ".outcomes.jsonl"))
         before = {name: self._read(name) for name in (table, answers)}
         tasks = evaluations.TaskTable(*before.values())
@@ -287,7 +287,7 @@ class Run(Quiet):
         self._folder.text(SUMMARY, evaluations.summary_text(known))
 
     def _evaluate(self, step: int, metrics: Mapping[str, Any], own: Mapping[str, Any], tokens_seen: Optional[int]) -> None:
-        """Adds metrics, and members of its own, to the document of an evaluation."""
+        """Adds metrics and the evaluation's own members to its document."""
         record = self._record("evaluation", metrics, {**own, "step": count(step), "tokens_seen": tokens_seen})
         name = evaluations.file_of(record["step"])
         known = json.loads(self._read(name) or "{}")
@@ -295,7 +295,7 @@ class Run(Quiet):
         self._point(step, tokens_seen)["evaluation"] = name
 
     def _extend(self, name: str, known: Mapping[str, Any], record: Mapping[str, Any]) -> None:
-        """Writes an evaluation of which so much was known."""
+        """Writes an evaluation with the members known so far."""
         if record != known:
             self._folder.document(name, record, extends=all(record[key] == value for key, value in known.items()))
 
@@ -304,7 +304,7 @@ class Run(Quiet):
         return (self.path / name).read_text("utf-8") if name in self._folder.files else ""
 
     def _evaluations_of_records(self) -> None:
-        """Makes what records tell of evaluations, by its names, readable as evaluations."""
+        """Writes evaluations from metrics in records that have evaluation names."""
         if not self._metrics.path.exists():
             return
         with open(self._metrics.path, "rb") as lines:
@@ -315,7 +315,7 @@ class Run(Quiet):
             record = evaluations.later(members, known)
             for metric in evaluations.differing(members, known):
                 self._problem(f"finish, `{metric}` at step {step}",
-                              Unwritable("a record says another number than the evaluation"))
+                              Unwritable("a record and the evaluation have different numbers"))
             self._extend(name, known, record)
             self._point(step, record.get("tokens_seen"))["evaluation"] = name
 
@@ -325,8 +325,8 @@ class Run(Quiet):
     def checkpoint(self, step: int, weights: Mapping[str, Any], optimizer: Optional[Mapping[str, Any]] = None,
                    tokens_seen: Optional[int] = None, keep: bool = True, rng: Optional[str] = None) -> None:
         """Saves or (`keep=False`) only hashes the tensors after `step` updates. `weights` has them by name, `optimizer`
-        by the same names tables with `exp_avg`, `exp_avg_sq`, `max_exp_avg_sq` or `momentum_buffer`, as PyTorch has
-        them; `rng` says in words where randomness stands. All that was written before is durable after it."""
+        has dicts under the same names, with `exp_avg`, `exp_avg_sq`, `max_exp_avg_sq` or `momentum_buffer` as in PyTorch;
+        `rng` describes the random state in words. Everything written before is durable after it."""
         name = f"data/checkpoints/step-{count(step):06}.safetensors"
         known = self._checkpoints.get(step, {})
         if "weights_sha256" in known and step not in self._remade:
@@ -356,23 +356,23 @@ class Run(Quiet):
 
     @quiet
     def has_room(self, what: str, size: int) -> bool:
-        """Whether `size` more bytes of tensors fit into the budget of the run (`max_mb` of `init`). Where they do not, `what` is
-        listed in the receipt as left out."""
+        """Whether `size` more bytes of tensors fit into the budget of the run (`max_mb` of `init`). If they do not, the receipt
+        lists `what` as left out."""
         return self._has_room(what, size)
 
     @quiet
     def reserve(self, step: int, size: int) -> bool:
-        """Keeps room for the weights from which a slice starts. Where there is none, says so now, and lists the slice as left out."""
+        """Reserves space for the start weights of a slice. If there is none, prints a message and lists the slice as left out."""
         if self._has_room(f"the slice from update {step}", size, is_asked=True):
             self._budget.reserved[step] = size
         return step in self._budget.reserved
 
     def release(self, step: int) -> bool:
-        """Gives the room of a slice back. Answers whether it had any."""
+        """Releases the space of a slice. Returns whether it had any."""
         return self._budget.reserved.pop(step, None) is not None
 
     def _has_room(self, what: str, size: int, name: str = "", is_asked: bool = False) -> bool:
-        """The same for a file that may be there already, from before a kill."""
+        """The same for a file that may already exist, from before a kill."""
         kept = self._taken(name)
         if self._budget.admits(kept, size):
             return True
@@ -398,7 +398,7 @@ class Run(Quiet):
         return "weights_sha256" in self._checkpoints.get(step, {}) and step not in self._remade
 
     def _kept(self, step: int, name: str, file: TensorFile) -> Optional[str]:
-        """Writes the tensors; where that cannot be, says why and answers None."""
+        """Writes the tensors; if that fails, prints the reason and returns None."""
         reason: Exception
         try:
             digest = self._folder.put(name, file.chunks())
@@ -407,7 +407,7 @@ class Run(Quiet):
             reason = Unwritable("a weight that is not finite")
         except OSError as error:
             reason = error
-        self._problem(f"checkpoint of step {step} is hashed and not kept", reason)
+        self._problem(f"the checkpoint of step {step} is hashed but not kept", reason)
         self._folder.drop(name)
         return None
 
@@ -415,16 +415,16 @@ class Run(Quiet):
     def slice(self, from_step: int, tokens: Any, logged: Mapping[str, Any], tensors: Mapping[str, Any],
               seconds: Optional[float] = None, checkpoint_step: Optional[int] = None,
               stated: Optional[Mapping[str, Any]] = None) -> None:
-        """Writes what another program needs to execute updates `from_step`, `from_step + 1`, ... again.
+        """Writes the data that another program needs to execute updates `from_step`, `from_step + 1`, ... again.
 
-        `tokens` are the batches, [steps, batch, length + 1]; `logged` has by name what came out of each step, the
-        first dimension being the steps: `loss`, `grad_norm`, `tensor_grad_norm`, `tensor_update_norm`, `tensor_norm`,
-        `routed`, of micro-batches `micro_loss` and `micro_grad_norm`, and as `gradient.NAME` the gradients that were
-        learned from; and of each place [steps, batch, length], where it is not as usual: as `counted` whether its target
-        counts, as `documents` the number of the document whose tokens it sees (0 is padding), as `positions` where in
-        that it stands. `tensors` has for each tensor, in sorted order, a pair of it before and after the slice, or a
-        table with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`. `stated`
-        says how the updates were made, where no config does (`repro explain slices`)."""
+        `tokens` are the batches, [steps, batch, length + 1]; `logged` has the results of each step by name, with the
+        steps as first dimension: `loss`, `grad_norm`, `tensor_grad_norm`, `tensor_update_norm`, `tensor_norm`,
+        `routed`, for micro-batches `micro_loss` and `micro_grad_norm`, and as `gradient.NAME` the gradients that the
+        optimizer received; and per position [steps, batch, length], unless it is the default: `counted` (whether the target
+        counts), `documents` (the number of the document whose tokens it sees; 0 is padding), `positions` (the position in
+        the document). `tensors` has for each tensor, in sorted order, a pair of its values before and after the slice, or a
+        dict with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`. `stated`
+        describes how the updates were made, if the config does not (`repro explain slices`)."""
         steps, stem = outline(tokens)[2][0], f"data/slices/slice-{count(from_step):06}"
         others = [entry for entry in self._slices if entry["from_step"] != from_step]
         if len(others) < len(self._slices) and from_step not in self._resliced:
@@ -433,7 +433,7 @@ class Run(Quiet):
                                        for name, value in logged.items()}}
         for name, value in arrays.items():
             if outline(value)[2][:1] != [steps]:
-                raise Unwritable(f"`{name}` of the shape {outline(value)[2]} in a slice of {steps} steps")
+                raise Unwritable(f"`{name}` of shape {outline(value)[2]} in a slice of {steps} steps")
         if from_step in self._unkept and checkpoint_step in (None, from_step):
             self._leave_out(f"the slice from update {from_step}", self._taken(), self._unkept[from_step], is_asked=True)
             return
@@ -464,15 +464,15 @@ class Run(Quiet):
     # --- The end ---
 
     def before_finish(self, close: Callable[[], None]) -> None:
-        """Has this called before the folder is sealed: it may write what it has gathered."""
+        """Registers a function to call before the folder is sealed: it may write what it has gathered."""
         if self.is_finished:
             self.problem("before_finish", Unwritable(SEALED))
         else:
             self._closing.append(close)
 
     def finish(self, finished: Optional[bool] = True) -> Optional[str]:
-        """Seals the folder and answers the digest of the bundle; None where it stays unfinished, or on other ranks.
-        `finished=False` says that the run ended before its plan, as one that diverged does; None says nothing of it."""
+        """Seals the folder and returns the digest of the bundle; None if it stays unfinished, or on other ranks.
+        `finished=False` records that the run ended before its plan, for example because it diverged; None records nothing."""
         if self._is_away:
             return None
         closing, self._closing = self._closing, []
@@ -554,7 +554,7 @@ class Run(Quiet):
         }
 
     def _payload(self) -> Dict[str, Any]:
-        """Sizes and digests of all files, read back; anything that is not as it was written stays in the way."""
+        """Sizes and digests of all files, read back; raises if one differs from what was written."""
         files = dict(self._folder.files)
         for lines, name in ((self._metrics, METRICS), (self._timing, TIMING)):
             size, digest, _ = lines.written
@@ -565,8 +565,8 @@ class Run(Quiet):
         return dict(sorted(files.items()))
 
     def _record(self, what: str, metrics: Mapping[str, Any], own: Mapping[str, Any]) -> Dict[str, Any]:
-        """Metrics beside the record's `own` members, as far as they can be written; what is not finite leaves its word, what
-        is no value is a problem."""
+        """Metrics next to the record's `own` members, as far as they can be written; of numbers that are not finite a word
+        remains, and other values are problems."""
         told, renamed = names.apart(metrics, {**names.OF_ALL, **own})
         self._tell_names(renamed)
         record: Dict[str, Any] = {}
@@ -588,12 +588,12 @@ class Run(Quiet):
         return record
 
     def _tell_names(self, renamed: Mapping[str, str]) -> None:
-        """Says, and has the receipt say, which metrics have other names than they were logged by."""
+        """Prints, and records in the receipt, which metrics are kept under different names."""
         known = self._extra.get("renamed", {})
         new = {name: called for name, called in renamed.items() if name not in known}
         for name, called in new.items():
-            way = ", which the argument `step` tells" if called == "step" else ""
-            say(f"the metric `{called}` is kept as `{name}`: records have a `{called}` of their own{way}")
+            way = ", the argument `step`" if called == "step" else ""
+            say(f"the metric `{called}` is kept as `{name}`: records have their own `{called}`{way}")
         if new:
             self._extra["renamed"] = {**known, **new}
             self._keep()
@@ -606,7 +606,7 @@ class Run(Quiet):
 
 
 def _tensor_lines(tensors: Mapping[str, Any]) -> str:
-    """Digests of tensors after a slice, and how far they went."""
+    """Digests of tensors after a slice, and their update norms."""
     lines = ""
     for name, value in sorted(tensors.items()):
         if isinstance(value, tuple):

@@ -48,10 +48,10 @@ def elements(tensor: Any) -> bytes:
     elif kind in INTEGERS:
         values: Any = memoryview(raw).cast(INTEGERS[kind])  # type: ignore[call-overload, unused-ignore]
         if len(values) and not 0 <= min(values) <= max(values) < 1 << 32:
-            raise Unwritable(f"integers from {min(values)} to {max(values)}, where 32 bits have room for 0 and up")
+            raise Unwritable(f"integers from {min(values)} to {max(values)}, outside the range of U32")
         raw = array.array("I", values).tobytes()
     if len(raw) != 4 * math.prod(shape) or not raw:
-        raise Unwritable(f"{len(raw)} bytes of elements in the shape {shape}")
+        raise Unwritable(f"{len(raw)} bytes of elements in shape {shape}")
     return raw
 
 

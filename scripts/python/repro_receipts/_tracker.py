@@ -16,17 +16,17 @@ SEEDS = {"init": ("seed", "random_seed", "init_seed"), "data": ("data_seed",)}
 
 
 class NotMirrored(AttributeError, NotImplementedError):
-    """A part of a tracker that has no place in a receipt."""
+    """A feature of a tracker that receipts do not support."""
 
 
 def not_mirrored(tracker: str, what: str) -> NotMirrored:
-    """The error for something that an adapter does not do."""
-    return NotMirrored(f"repro_receipts.{tracker} has no `{what}`: a receipt holds a config, numbers by step, evaluations and "
-                       f"a summary. Take the call out, or call the `{tracker}` of its own name beside this one")
+    """The error for a feature that an adapter does not support."""
+    return NotMirrored(f"repro_receipts.{tracker} has no `{what}`: a receipt contains a config, numbers by step, evaluations and "
+                       f"a summary. Remove the call, or call the real `{tracker}` as well")
 
 
 def refuse_set(tracker: str, arguments: Mapping[str, Any]) -> None:
-    """Raises where one of these arguments is used."""
+    """Raises if one of these arguments is used."""
     for name, value in arguments.items():
         if value not in (None, False):
             raise not_mirrored(tracker, f"init({name}=...)")
@@ -44,7 +44,7 @@ def table_of(config: Any) -> Dict[str, Any]:
 
 
 def writable(values: Mapping[Any, Any]) -> Dict[str, Any]:
-    """Settings as a document can hold them; paths and others (a type, an infinity) as Python writes them."""
+    """Settings in the form of a document; paths and other values (a type, an infinity) as Python prints them."""
     return {str(name): _writable(value, 1) for name, value in values.items()}
 
 
@@ -82,19 +82,19 @@ def program_name() -> str:
 
 
 def check_values(what: str, values: Mapping[str, Any]) -> None:
-    """Raises where a value is nothing that a receipt can hold."""
+    """Raises if a value is invalid in a receipt."""
     for name, value in values.items():
         if not isinstance(name, str):
-            raise TypeError(f"{what}: expected names that are strings, found {name!r}")
+            raise TypeError(f"{what}: expected strings as names, found {name!r}")
         try:
             canonical_or_left_out(value, [])
         except (TypeError, ValueError, RuntimeError) as error:
-            raise TypeError(f"{what}: `{name}` is a {type(value).__name__}, and a receipt holds numbers, words and tables of "
+            raise TypeError(f"{what}: `{name}` is a {type(value).__name__}, and a receipt accepts numbers, strings and nested dicts of "
                             f"them ({error})") from None
 
 
 class Config(MutableMapping[str, Any]):
-    """The config of a run, by items and by attributes. What is said once stays, unless a change is allowed."""
+    """The config of a run, by items and by attributes. Values stay, unless a change is allowed."""
 
     def __init__(self, run: Run) -> None:
         object.__setattr__(self, "_run", run)
@@ -110,7 +110,7 @@ class Config(MutableMapping[str, Any]):
         self.update({name: value})
 
     def __delitem__(self, name: str) -> None:
-        raise Unwritable(f"config.{name}: what was said of a run is not taken back")
+        raise Unwritable(f"config.{name}: values of a run cannot be deleted")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -131,12 +131,12 @@ class Config(MutableMapping[str, Any]):
         return repr(self._values)
 
     def update(self, values: Any = None, allow_val_change: bool = False, **more: Any) -> None:  # type: ignore[override]
-        """Adds to the config. Another value of what it says already is refused, or with `allow_val_change` recorded."""
+        """Adds to the config. A different value for an existing key is rejected, or with `allow_val_change` recorded."""
         given = {**table_of(values), **more}
         given = {name: json.loads(canonical(value)) for name, value in writable(given).items()}
         other = [name for name in given if name in self._values and self._values[name] != given[name]]
         if other and not allow_val_change:
-            raise Unwritable("; ".join(f"config.{name} is {self._values[name]!r} and is to be {given[name]!r}"
+            raise Unwritable("; ".join(f"config.{name} is {self._values[name]!r} and would become {given[name]!r}"
                                        for name in other) + "; pass allow_val_change=True to update()")
         if other:
             self._run.change(given)
@@ -145,7 +145,7 @@ class Config(MutableMapping[str, Any]):
         self._values.update(given)
 
     def setdefaults(self, values: Any) -> None:
-        """Adds what the config does not say."""
+        """Adds keys that the config does not have."""
         self.update({name: value for name, value in table_of(values).items() if name not in self._values})
 
     def as_dict(self) -> Dict[str, Any]:
@@ -154,7 +154,7 @@ class Config(MutableMapping[str, Any]):
 
 
 class Summary(MutableMapping[str, Any]):
-    """Numbers about a run. Of what nobody set it is the last value that was logged, which no file repeats."""
+    """Summary numbers of a run. For keys that nobody set it returns the last logged value, which no file repeats."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -168,7 +168,7 @@ class Summary(MutableMapping[str, Any]):
         self.update({name: value})
 
     def __delitem__(self, name: str) -> None:
-        raise Unwritable(f"summary.{name}: what was said of a run is not taken back")
+        raise Unwritable(f"summary.{name}: values of a run cannot be deleted")
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self._logged, **self._set})
@@ -182,7 +182,7 @@ class Summary(MutableMapping[str, Any]):
         check_values("summary", given)
         words = [name for name, value in given.items() if not _is_number(value)]
         if words:
-            raise TypeError(f"summary: expected numbers, found {given[words[0]]!r} as `{words[0]}`; words belong to the config")
+            raise TypeError(f"summary: expected numbers, found {given[words[0]]!r} as `{words[0]}`; put strings into the config")
         self._set.update(given)
         self._run.summary(given)
 
@@ -206,7 +206,7 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Dict[str, Any]:
 
 
 class TrackedRun:
-    """A run as trackers have it."""
+    """A run with the interface of a tracker."""
 
     tracker = ""
     settable: Tuple[str, ...] = ("name",)  # by scripts; the receipt tells it beside the name of the folder
@@ -214,7 +214,7 @@ class TrackedRun:
 
     def __init__(self, run: Run, folder: str, name: str, project: Optional[str], group: Optional[str]) -> None:
         self.receipt = run
-        """The run that is written, with all that a tracker has no call for: `evaluation`, `task`, `checkpoint`."""
+        """The run that is written, with the calls that a tracker lacks: `evaluation`, `task`, `checkpoint`."""
         self._folder = folder
         self.name, self.project, self.group = name, project, group
         self.is_ended = False
@@ -234,13 +234,13 @@ class TrackedRun:
 
     @property
     def dir(self) -> str:
-        """A folder for files of the script, beside those of the receipts: a bundle has none that others wrote."""
+        """A folder for files of the script, outside the receipts: a bundle contains no files from others."""
         os.makedirs(self._folder, exist_ok=True)
         return self._folder
 
     @property
     def resumed(self) -> bool:
-        """Whether the run continues one that was killed."""
+        """Whether the run resumes one that was killed."""
         return self.receipt.is_resumed
 
     def _row(self, values: Mapping[str, Any]) -> Dict[str, Any]:
@@ -253,15 +253,15 @@ class TrackedRun:
 
 
 def folder_of_files(dir: Union[str, "os.PathLike[str]"], name: str) -> str:
-    """Where scripts keep files of a run: `receipts-files/NAME` beside `receipts`."""
+    """The folder for a run's files from scripts: `receipts-files/NAME` next to `receipts`."""
     return os.path.join(f"{os.path.abspath(dir)}-files", name)
 
 
 def kept(values: Mapping[str, Any]) -> Dict[str, Any]:
-    """What a tracker was told of a run and a receipt has no field for."""
+    """Tracker arguments for which a receipt has no field."""
     return {name: (list(value) if isinstance(value, tuple) else value) for name, value in values.items() if value is not None}
 
 
 def current(runs: List[Any]) -> Any:
-    """The run that goes on, of those that were begun; None where there is none."""
+    """The active run among those that were started; None if there is none."""
     return runs[-1] if runs and not (runs[-1].is_ended or runs[-1].receipt.is_finished) else None

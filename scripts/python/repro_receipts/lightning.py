@@ -1,4 +1,4 @@
-"""Receipts of the `Trainer` of Lightning:
+"""Receipts for Lightning's `Trainer`:
 
     from repro_receipts.lightning import ReceiptLogger
 
@@ -7,9 +7,9 @@
     trainer.fit(model)
     logger.run.finish()
 
-Records are what modules log, under their names; numbers of validations and tests are evaluations too. The config is that of
-`save_hyperparameters` and `config=`; a run that was killed goes on when the same program is started again. Where nobody
-finishes the run it is sealed when the interpreter ends.
+Records contain what modules log, under the same names; validation and test metrics are also evaluations. The config comes
+from `save_hyperparameters` and `config=`; a killed run resumes when the same program is started again. A run that nobody
+finishes is sealed when the interpreter ends.
 """
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ __all__ = ["ReceiptLogger"]
 
 
 class ReceiptLogger(Logger):  # type: ignore[misc, unused-ignore]
-    """Writes a receipt of what a trainer logs. The run begins with the first thing that is logged. `named` are arguments of
-    `repro_receipts.init`; seeds that are not given are those that the config names."""
+    """Writes a receipt of what a trainer logs. The run starts with the first logged value. `named` are arguments of
+    `repro_receipts.init`; seeds that are not given are taken from the config."""
 
     def __init__(self, name: str, dir: Union[str, "os.PathLike[str]"] = "receipts", **named: Any) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class ReceiptLogger(Logger):  # type: ignore[misc, unused-ignore]
 
     @property
     def save_dir(self) -> str:
-        """Where trainers put their own checkpoints."""
+        """The folder for trainers' own checkpoints."""
         return os.fspath(self._dir)
 
     @property
@@ -84,8 +84,8 @@ class ReceiptLogger(Logger):  # type: ignore[misc, unused-ignore]
             self.run.log(metrics, step=0 if step is None else step)
 
     def log_graph(self, *arguments: Any, **named: Any) -> None:
-        """A receipt has no graphs."""
+        """Does nothing: a receipt has no graphs."""
 
     def finalize(self, status: str) -> None:
-        """Takes note of how the trainer ended. The run goes on: a test may follow."""
+        """Notes how the trainer ended. The run continues, because a test may follow."""
         self._at_end = status == "success"

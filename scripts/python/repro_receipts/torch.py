@@ -1,7 +1,8 @@
-"""Keeps stretches of a PyTorch run so that `repro replay` can execute them again, with any loop around them.
+"""Records step ranges of a PyTorch run so that `repro replay` can execute them again, with any training loop.
 
 In all three cases `import repro_receipts as receipts, repro_receipts.torch`,
-`run = receipts.init(name=..., dir=..., config={}, trainer={...}, seeds={...})`, and `slices = [(0, 4), (1000, 4)]`. With `Trainer` of Hugging Face's transformers:
+`run = receipts.init(name=..., dir=..., config={}, trainer={...}, seeds={...})`, and `slices = [(0, 4), (1000, 4)]`. With the
+`Trainer` of Hugging Face transformers:
 
     trainer = Trainer(..., callbacks=[receipts.torch.callback(run, slices)])
 
@@ -9,22 +10,23 @@ With Lightning:
 
     trainer = lightning.Trainer(..., callbacks=[receipts.torch.lightning_callback(run, slices)])
 
-In a loop of your own, whose optimizer may be a list of them:
+In your own loop, where `optimizer` may be a list:
 
     record = receipts.torch.Recorder(run, model, optimizer, slices, grad_clip=1.0)
     for inputs, targets in batches:
-        record.batch(inputs, targets)        # what the next forward pass reads: (rows, length) each
+        record.batch(inputs, targets)        # the inputs of the next forward pass: (rows, length) each
         loss = ...
-        record.loss(loss)                    # its mean cross-entropy, without what routers or a z-loss add
+        record.loss(loss)                    # its mean cross-entropy, without router losses or a z-loss
 
-What is kept of each update, by hooks on parameters and optimizers: tokens and loss; the norm of each tensor's gradient
-before it is clipped; by which norm all of them were scaled down; how far each tensor moves, and its norm; learning rate, weight decay, betas and momentum of each group
-of an optimizer. Before the first update of a slice all weights and moments are saved as a checkpoint of the run. A
-stretch of 4 updates costs their tokens and two copies of the model. The config is completed by what the model says of
-itself. What a replay would lack or could not execute is said when the recorder is made, all at once (`check`).
+Hooks on parameters and optimizers record for each update: tokens and loss; the norm of each tensor's gradient
+before clipping; the norm used for clipping; the update norm and the norm of each tensor; learning rate, weight decay,
+betas and momentum of each optimizer group. Before the first update of a slice all weights and moments are saved as a
+checkpoint of the run. A slice of 4 updates costs their tokens and two copies of the model. Missing fields of the config
+are taken from the model's own config. Everything that a replay would lack or could not execute is printed when the
+recorder is created, all at once (`check`).
 
-Nothing here raises into a training loop, but for `strict=True` when the recorder is made: what cannot be kept is told once,
-by `run`, and listed in its receipt.
+Nothing here raises into a training loop, except `strict=True` when the recorder is created: `run` prints each problem once
+and lists it in its receipt.
 """
 from __future__ import annotations
 
@@ -79,8 +81,8 @@ def cross_entropy(logits, targets, smoothing):
 
 @torch.no_grad()
 def scale_of(gradient, logits, targets, smoothing, z_loss):
-    """By which factor a gradient of logits is that of the mean loss over targets that count; None where it is of another
-    loss. With p = softmax(logits), s the smoothing and K tokens, the gradient of one target is
+    """The factor between a gradient of logits and that of the mean loss over targets that count; None if it belongs to a
+    different loss. With p = softmax(logits), s the smoothing and K tokens, the gradient of one target is
     p - (1 - s) [target] - s / K + 2 z logsumexp(logits) p."""
     both = wanted_squares = squares = rounded = 0.0
     for row, gradients in zip(zip(logits, targets), gradient):
@@ -100,7 +102,7 @@ def scale_of(gradient, logits, targets, smoothing, z_loss):
 
 
 def error_of(gradient):
-    """How far a gradient may be off for its rounding."""
+    """The tolerance of a gradient for rounding."""
     return EXACT if gradient.dtype == torch.float32 else ROUGH
 
 
@@ -108,7 +110,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _quiet(method: Method) -> Method:
-    """What goes wrong is told by the run, and ends the slice; training goes on."""
+    """Reports problems by the run and ends the slice; training continues."""
     @functools.wraps(method)
     def call(self, *arguments, **named):
         try:
@@ -121,12 +123,12 @@ def _quiet(method: Method) -> Method:
 
 
 class Batch:
-    """One forward pass: tokens (rows, length + 1), which targets count, and where stated documents and positions."""
+    """One forward pass: tokens (rows, length + 1), which targets count, and documents and positions if stated."""
 
     def __init__(self, inputs, targets, documents=None, positions=None):
         counted = targets >= 0
         if not torch.equal(inputs[:, 1:][counted[:, :-1]], targets[:, :-1][counted[:, :-1]]):
-            raise ValueError("targets that are not the inputs one place on")
+            raise ValueError("targets that are not the inputs shifted by one")
         rows = torch.cat([inputs, targets[:, -1:].clamp(min=0)], dim=1)
         self.tokens, self.counted = rows.detach().cpu().clone(), counted.detach().cpu().long()
         usual = {"documents": torch.ones_like(self.counted), "positions": torch.arange(counted.shape[1]).expand_as(counted)}
@@ -138,7 +140,7 @@ class Batch:
         self.weight, self.passes = None, 0
 
     def first(self, rows, length):
-        """The same of its first rows and tokens alone."""
+        """The same for only its first rows and tokens."""
         other = copy.copy(self)
         other.tokens, other.counted = self.tokens[:rows, :length + 1], self.counted[:rows, :length]
         other.given = {name: part[:rows, :length] for name, part in self.given.items()}
@@ -165,7 +167,7 @@ class Batch:
 
 
 class Stretch:
-    """A slice that is being recorded: what was before it, and of each update its batches, groups and logged quantities."""
+    """A slice that is being recorded: the state before it, and the batches, groups and logged quantities of each update."""
 
     def __init__(self, start, count, values):
         self.start, self.count, self.first, self.before = start, count, values, values
@@ -183,7 +185,7 @@ class Stretch:
         batches = [batch for update in self.updates for batch in update]
         counts = {len(update) for update in self.updates}
         if len(counts) > 1:
-            raise ValueError(f"updates of {min(counts)} and of {max(counts)} micro-batches in one slice")
+            raise ValueError(f"updates with {min(counts)} and with {max(counts)} micro-batches in one slice")
         rows, length = (max(batch.counted.shape[at] for batch in batches) for at in (0, 1))
         return rows, counts.pop(), length
 
@@ -207,20 +209,20 @@ class Stretch:
 
 
 class Recorder:
-    """Watches the updates of a model; `slices` are pairs: after how many updates a stretch begins, and how many it has.
+    """Records updates of a model; `slices` are pairs: the number of updates before a slice, and its length.
 
-    `optimizer` is one or a list, each of which steps once in an update. `grad_clip` is the largest norm of all gradients,
-    None without clipping. `done` updates were made before. `mean_over` says whether the loss of an update is the mean of
-    its `micro_batches`, or of all its `targets` that count; `label_smoothing` is in that loss, `z_loss` is the
-    coefficient of the mean of logsumexp(logits)^2 beside it. With `watch` the batches and losses of a model of
-    transformers are seen by themselves: no `batch` and no `loss` is called. `strict` raises where `check` has reasons. With
-    `gradients` a slice also holds losses and gradient norms of micro-batches and the gradients of each update, as large as
-    the model, so that a replay can execute some of many micro-batches. Of a model in bfloat16, `masters` are the float32
-    weights by the names of its parameters, which the optimizer moves, and of which its own are the rounded copies.
+    `optimizer` is one or a list, each of which steps once per update. `grad_clip` is the clipping threshold for the global
+    gradient norm, None without clipping. `done` updates were made before. `mean_over` states whether the loss of an update is
+    the mean over its `micro_batches`, or over all its `targets` that count; `label_smoothing` is part of that loss, `z_loss`
+    is the coefficient of the mean of logsumexp(logits)^2, which is added. With `watch` the batches and losses of a
+    transformers model are recorded automatically: do not call `batch` and `loss`. `strict` raises if `check` finds reasons.
+    With `gradients` a slice also contains losses and gradient norms of micro-batches and the gradients of each update, as
+    large as the model, so that a replay can execute a sample of many micro-batches. For a bfloat16 model, `masters` are the
+    float32 weights by parameter name, which the optimizer updates and of which the model has rounded copies.
 
-    Before the first update the first batch is compared with the model that the config describes, by the program `repro`
-    (`compare`; None takes a part of it where all of it would take more than half a second). `names` is a table from the model's names to
-    those of replays (`_table.py`); without one it is proposed from shapes, and taken where the first batch confirms it.
+    Before the first update, `repro` compares the first batch with the model that the config describes
+    (`compare`; None compares a part if all of it would take more than half a second). `names` maps the model's names to
+    those of replays (`_table.py`); without it, a mapping is proposed from shapes and used if the first batch confirms it.
     `balance` is the coefficient of a balance loss of routers that is added to the loss."""
 
     def __init__(self, run: Run, model: Any, optimizer: Any, slices: Iterable[Tuple[int, int]],
@@ -248,7 +250,7 @@ class Recorder:
         starts = sorted(slices)
         for (start, count), (later, _) in zip(starts, starts[1:]):
             if start + count > later:
-                run.problem("slice", ValueError(f"the slice from update {later} begins within the one from {start}"))
+                run.problem("slice", ValueError(f"the slice from update {later} starts within the one from {start}"))
         self.masters = {name_of(name): master for name, master in (masters or {}).items()}
         if balance is not None:
             run.complete(_replayable.balance_of({**_replayable.config_of(model), **run.config}, balance))
@@ -267,7 +269,7 @@ class Recorder:
             self._begin()
 
     def _reserve(self):
-        """Refuses at once the slices for which the budget has no room, with the moments that optimizers will have."""
+        """Rejects at once the slices that do not fit into the budget, with the moments that optimizers will have."""
         groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         moments = max(2 + bool(group.get("amsgrad")) if "betas" in group or "momentum" not in group else bool(group["momentum"])
                       for group in groups)
@@ -281,7 +283,7 @@ class Recorder:
                 self.run.problem(what, Refused(reason))
 
     def _name(self):
-        """Finds out which tensors of a replay the parameters are, where no table says so."""
+        """Finds the replay tensor of each parameter if no mapping was given."""
         if self.table or self.compared or hasattr(getattr(unwrapped(self.model), "config", None), "to_json_string"):
             return
         own = {name_of(name): tuple(p.shape) for name, p in self.model.named_parameters()}
@@ -332,24 +334,24 @@ class Recorder:
 
     @_quiet
     def batch(self, inputs: Any, targets: Any, documents: Any = None, positions: Any = None) -> None:
-        """Takes in what the next forward pass reads: tokens and the token after each, (rows, length), which is negative
-        where it does not count. Several batches before one update are its micro-batches. Tokens see those of their own
-        number in `documents`, 0 being padding; `positions` are given where they are not 0, 1, 2, ..."""
+        """Records the inputs of the next forward pass: tokens and the token after each, (rows, length), negative
+        if it does not count. Several batches before one update are its micro-batches. Tokens attend to tokens with the
+        same number in `documents`, 0 being padding; give `positions` if they are not 0, 1, 2, ..."""
         if self.open:
             self._take(Batch(inputs, targets, documents, positions))
 
     def _take(self, batch):
-        """Takes in a batch whose tokens all have gradients in the embedding."""
+        """Records a batch whose tokens all have gradients in the embedding."""
         seen = batch.counted.flip(-1).cumsum(-1).flip(-1) > 0  # tokens before a target that counts, or at one
         seen = seen & (batch.given.get("documents", batch.counted * 0 + 1) > 0)
         for padding in self.padding:
             if ((batch.tokens[:, :-1] == padding) & seen).any():
-                raise Refused(f"token {padding}, whose row of the embedding gets no gradient (its `padding_idx`)")
+                raise Refused(f"token {padding}, whose embedding row gets no gradient (its `padding_idx`)")
         self.open.batches.append(batch)
 
     @_quiet
     def loss(self, loss: Any) -> None:
-        """Takes in the cross-entropy of such a batch, the mean of its targets that count."""
+        """Records the cross-entropy of such a batch, the mean over its targets that count."""
         if self.open:
             waiting = [batch for batch in self.open.batches if batch.loss is None]
             if len(waiting) != 1:
@@ -360,7 +362,7 @@ class Recorder:
 
     @_quiet
     def _weighed(self, batch, gradient):
-        """By what a loss was multiplied before it was backpropagated, where no logits tell it."""
+        """The factor of a loss before backpropagation, if logits do not show it."""
         batch.weight = float(gradient)
 
     @_quiet
@@ -391,15 +393,15 @@ class Recorder:
     def evaluation(self, tokens: Any, dtype: str = "uint16", text: Any = None, length: Optional[int] = None, rows: int = 16,
                    keep: bool = True, step: Optional[int] = None) -> Optional[float]:
         """Evaluates the model on a file of tokens, unsigned integers of this `dtype`, and writes the evaluation, which `repro
-        replay --data` makes again. All tokens but the first are predicted, in rows of `length` tokens (`seq_len` of the config)
-        that do not overlap. `text` is the file of the text that they are; its bytes are counted for bits per byte. The weights are
-        kept as a checkpoint, without which the evaluation is not made again, unless `keep=False`. `step` says how many updates were
-        made, which a recorder that keeps no slices takes from the last record. Answers the mean loss."""
+        replay --data` repeats. All tokens but the first are predicted, in rows of `length` tokens (`seq_len` of the config)
+        that do not overlap. `text` is the file of the tokenized text; its bytes are counted for bits per byte. The weights are
+        kept as a checkpoint, which repeating the evaluation requires, unless `keep=False`. `step` is the number of updates made;
+        a recorder without slices takes it from the last record. Returns the mean loss."""
         try:
             length = length or self._config().get("seq_len")
             step = step if step is not None else self.done if self.handles else self.run.last_step
             if length is None or step is None:
-                raise ValueError(f"an evaluation needs `{'length' if length is None else 'step'}`, which is not known yet")
+                raise ValueError(f"an evaluation needs `{'length' if length is None else 'step'}`, which is still unknown")
             self.looking = True  # no batch of the run
             found = _held_out.evaluated(unwrapped(self.model), tokens, dtype, length, rows, text)
             self._keep_evaluated(step, keep)
@@ -421,7 +423,7 @@ class Recorder:
             self.run.checkpoint(step, values)
 
     def _look(self, given):
-        """Sends the first row through the model again; None where it cannot be told from what was given."""
+        """Sends the first row through the model again; None if it is unknown from the inputs."""
         self.looking = True
         try:
             return given and given.looked(unwrapped(self.model), self.computed, self._config().get("vocab_size"))
@@ -430,26 +432,26 @@ class Recorder:
 
     @_quiet
     def routes(self, layer: int, indices: Any) -> None:
-        """Takes in which experts the router of a layer chose in the forward pass that runs: (tokens, k) or
+        """Records the experts chosen by a layer's router in the current forward pass: (tokens, k) or
         (rows, length, k)."""
         config = self._config()
         self._chosen(layer, indices, config.get("num_local_experts") or config.get("num_experts") or 0)
 
     def _chosen(self, layer, indices, experts):
-        """Counts the experts that were chosen in a pass of the run, or of the rows that stand for its first batch."""
+        """Counts the experts chosen in a pass of the run, or of the rows that represent its first batch."""
         routed = self.open.routed if self.inside and self.open and not self.looking else self.routes_of_rows
         if routed is not None:
             routed.setdefault(layer, []).append(torch.bincount(indices.detach().flatten().cpu(), minlength=experts))
 
     @_quiet
     def labelled(self, labels):
-        """Takes in the labels of the forward pass that got none."""
+        """Records the labels of the forward pass that had none."""
         if self.open and self.pending:
             (given, output, heads), self.pending = self.pending, None
             self._seen(given, output, labels, heads)
 
     def _seen(self, given, output, labels, heads):
-        """Takes in a forward pass of a model of transformers, whose labels lie on the tokens themselves."""
+        """Records a forward pass of a transformers model, whose labels are aligned with the tokens."""
         targets, logits = F.pad(labels[:, 1:], (0, 1), value=-100), output.logits
         batch = Batch(given["input_ids"], targets, *_replayable.seen_by(given, targets, self.model))
         batch.loss = cross_entropy(logits, targets, self.label_smoothing)
@@ -461,7 +463,7 @@ class Recorder:
         self._balance_of(output, batch)
 
     def _told(self, output, batch):
-        """Sees the logits of a batch that was told, if the model answers them by that name."""
+        """Reads the logits of a recorded batch, if the model returns them under that name."""
         batch.passes += 1
         if batch.passes > 1:
             raise ValueError(f"{batch.passes} forward passes after one batch; call `batch` before each")
@@ -474,7 +476,7 @@ class Recorder:
             logits.register_hook(functools.partial(self._backward, batch, logits.detach(), targets))
 
     def _balance_of(self, output, batch):
-        """Sees by what the balance loss of routers is multiplied, if there is one."""
+        """Reads the factor of the balance loss of routers, if there is one."""
         balance = getattr(output, "aux_loss", None)
         if getattr(balance, "requires_grad", False):
             batch.has_balance = True
@@ -514,15 +516,14 @@ class Recorder:
         return _idle, ()
 
     def close(self) -> None:
-        """Takes all hooks away."""
+        """Removes all hooks."""
         self._unwatch()
         for handle in self.handles:
             handle.remove()
         self.handles = []
 
     def _unwatch(self):
-        """Takes the hooks of gradients away, of which there is one for each tensor: between slices they would be called in
-        vain."""
+        """Removes the gradient hooks, one per tensor: between slices they would be called for nothing."""
         for handle in self.watching:
             handle.remove()
         self.watching = []
@@ -536,7 +537,7 @@ class Recorder:
         return dict(sorted(values.items()))
 
     def _begin(self):
-        """Begins the slice that is due, if one is. The first update is looked at in any case."""
+        """Starts the slice that is due, if there is one. The first update is always recorded."""
         if self.open is None and self.done in self.slices:
             self._open(self.slices.pop(self.done))
         elif self.open is None and not self.compared and self.slices:
@@ -590,7 +591,7 @@ class Recorder:
 
     @_quiet
     def _added(self, name, gradient):
-        """What a micro-batch adds to a gradient, before it is added."""
+        """The contribution of a micro-batch to a gradient, before it is added."""
         if self.open and not self.looking:
             self.open.added.setdefault(name, []).append(norm64(gradient))
 
@@ -622,7 +623,7 @@ class Recorder:
         self.open.stated[at] = [stated_group(optimizer, group, self.parts) for group in optimizer.param_groups]
 
     def _before_first(self):
-        """Compares the first batch before the first update, and begins the slice that is due, or gives up all of them."""
+        """Compares the first batch before the first update, and starts the slice that is due, or gives up all slices."""
         self.compared, passed = True, None
         try:
             self._unmoved()
@@ -644,7 +645,7 @@ class Recorder:
             self._keep_start()
 
     def _without_program(self, passed):
-        """What is known against the model where it was not compared."""
+        """The known objections to the model if it was not compared."""
         if self.is_guessed and any(self.unplaced):
             return self._misnamed()
         return passed and passed.against
@@ -654,8 +655,8 @@ class Recorder:
         kind = self._config().get("model_type")
         have = f"`{kind}` has no {', '.join(f'`{name}`' for name in ours[:4])}; " if ours else ""
         lack = f"the model has no {', '.join(f'`{name}`' for name in theirs[:4])}; " if theirs else ""
-        nearest = f"the nearest table is {_table.shown(self.table)}" if _table.changes(self.table) else "all others are its own"
-        return f"the tensors are not those of the config: {have}{lack}{nearest}"
+        nearest = f"the closest mapping is {_table.shown(self.table)}" if _table.changes(self.table) else "all others are its own"
+        return f"the tensors do not match the config: {have}{lack}{nearest}"
 
     def _give_up(self, against):
         for start in (*self.slices, *([self.open.start] if self.open else [])):
@@ -721,7 +722,7 @@ class Recorder:
         return is_balanced or all(abs(norm - o.gradients.get(name, 0.0)) <= near * norm + least for name, norm in norms.items())
 
     def _learned(self, given, batch):
-        """The loss and the gradients of a batch, by a pass that leaves nothing behind."""
+        """The loss and the gradients of a batch, by a pass without side effects."""
         told = {"smoothing": self.label_smoothing, "z_loss": self.z_loss, "vocabulary": self._config().get("vocab_size")}
         return given.learned(unwrapped(self.model), list(self._trained().values()), batch, **told)
 
@@ -729,13 +730,13 @@ class Recorder:
         return {name: p for name, p in self.computed.items() if p.requires_grad}
 
     def _norms(self, gradients):
-        """The norms of gradients by the tensors of a replay."""
+        """The gradient norms by the tensors of a replay."""
         return {part: norm64(value) for name, gradient in gradients.items()
                 for part, value in self._parts_of(name, gradient).items()}
 
     def _compare(self, part, passed):
-        """What the program says against the first batch, or a part of it, before the first update; None where it is as the
-        config says."""
+        """The program's objection to the first batch, or a part of it, before the first update; None if it matches the
+        config."""
         o, config = part or self.open, self._config()
         if passed and passed.against:
             return passed.against
@@ -746,7 +747,7 @@ class Recorder:
         count = sum(p.numel() for p in self.named.values())
         if self.compare is None and _first.work_of(count, rows * parts * length) > _first.WORK:
             raise _first.Unasked(f"{count:,} parameters and {rows * parts * length:,} tokens take minutes; `compare=True` "
-                                 "compares them all the same")
+                                 "compares them anyway")
         config.update(batch_size=rows * parts, seq_len=length, steps=1)
         if part and part.is_balanced:
             config.update(_replayable.balance_of(config, 0.0))
@@ -761,13 +762,13 @@ class Recorder:
             if against:
                 return f"{against}. Names were guessed from shapes: {shown}"
             is_sure = found["outcome"] == "agrees"
-            say(f"the first batch {'confirms' if is_sure else 'does not confirm'} names that were found by shapes; to say "
+            say(f"the first batch {'confirms' if is_sure else 'does not confirm'} names that were found by shapes; to state "
                 f"them, pass {shown}")
         if found["lacks_routes"]:
-            say("the slices will not say where routers send tokens: a replay whose rounding sends one elsewhere is "
+            say("the slices will not record the routing of tokens: a replay whose rounding routes a token differently is "
                 "inconclusive; call `record.routes(layer, indices)` in the forward pass")
         if found["outcome"] == "undecided":
-            say(f"the first batch does not decide whether the model is that of its config: {found['reason']}")
+            say(f"the first batch does not show whether the model matches its config: {found['reason']}")
         return against
 
     def _note(self, found, part):
@@ -783,7 +784,7 @@ class Recorder:
         return rows, len(batches), length
 
     def _write_first(self, o, passed, loss, bundle):
-        """Writes the first update as a slice of one step, of which nothing is said but what comes before weights move."""
+        """Writes the first update as a slice of one step, with only the values from before the weights move."""
         rows, _, length = self._shape_of(o.batches)
         stretch = Stretch(0, 1, o.first)
         stretch.updates, stretch.groups = [o.batches], [[self._plain_group()]]
@@ -806,13 +807,13 @@ class Recorder:
             _first.write_rows(bundle, passed.tensors(first["tokens"], self.pieces))
 
     def _plain_group(self):
-        """All trained tensors in one group of a rule that needs no moments: updates are not compared."""
+        """All trained tensors in one group with a rule that needs no moments: updates are not compared."""
         tensors = sorted(name for own, p in self.named.items() if p.requires_grad for name in self.parts[id(p)])
         return {"tensors": tensors, "optimizer": "sgd", "lr": 1e-3, "weight_decay": 0.0, "momentum": 0.0,
                 "dampening": 0.0, "nesterov": False}
 
     def _said_of(self, o, rows, length):
-        """The inputs of a slice, and what it states."""
+        """The inputs of a slice, and its stated settings."""
         batches = [batch for update in o.updates for batch in update]
         kinds = {name for batch in batches for name in batch.given}
         tensors = {name: o.tensor(name, rows, length) for name in ("tokens", "counted", *sorted(kinds))}
@@ -827,21 +828,21 @@ class Recorder:
                          **{name: value for name, value in more.items() if value}}
 
     def _unmoved(self):
-        """Checks that nothing but optimizers moves weights."""
+        """Checks that only optimizers change weights."""
         now = self._values()
         moved = [name for name, value in self.open.before.items() if not torch.equal(now[name], value)]
         if moved:
             raise ValueError(f"{len(moved)} tensors changed between two updates, such as {moved[0]}")
         other = [name for name, p in self.computed.items() if not torch.equal(p.detach(), self.named[name].detach().to(p.dtype))]
         if other:
-            raise ValueError(f"{len(other)} weights of the model are not their masters, rounded, such as {other[0]}")
+            raise ValueError(f"{len(other)} weights of the model are not their rounded masters, such as {other[0]}")
 
     def _clipped(self):
-        """Checks that the optimizers get what was accumulated, clipped as stated."""
+        """Checks that the optimizers get the accumulated gradients, clipped as stated."""
         missing = [name for name, p in self.named.items() if p.requires_grad and p.grad is None]
         if missing:
-            raise ValueError(f"no gradient of {', '.join(missing[:3])}: PyTorch leaves such tensors alone, and a replay "
-                             "does not")
+            raise ValueError(f"no gradient of {', '.join(missing[:3])}: PyTorch does not update such tensors, and a replay "
+                             "does")
         found = math.sqrt(math.fsum(norm64(p.grad) ** 2 for p in self.named.values() if p.grad is not None))
         whole = norm_of(self.open.gradients)
         share = found / whole if whole else 1.0
@@ -854,7 +855,7 @@ class Recorder:
         wanted = min(whole, self.grad_clip) if self.grad_clip else whole
         # The norm that was divided by is a sum in float32, which is off by some thousandths for many millions of numbers.
         if not abs(found - wanted) <= 1e-2 * wanted:
-            raise ValueError(f"gradients of the norm {found:.6g} in update {self.done + 1}, where "
+            raise ValueError(f"gradients of norm {found:.6g} in update {self.done + 1}, where "
                              f"grad_clip={self.grad_clip:g} makes {wanted:.6g} of {whole:.6g}")
         self.open.clipped_by = self.grad_clip * whole / found if 0 < found < whole * SCALED_DOWN else wanted
 
@@ -862,7 +863,7 @@ class Recorder:
     def _after(self, at, *_):
         if at in self.stepped:
             self.stepped = {at}
-            raise ValueError("an optimizer that steps more often than another")
+            raise ValueError("an optimizer that steps more often than another one")
         self.stepped.add(at)
         if len(self.stepped) == len(self.optimizers):
             self.stepped = set()
@@ -878,7 +879,7 @@ class Recorder:
             self._begin()
 
     def _add(self):
-        """Takes in an update that was made."""
+        """Records an update."""
         o, after = self.open, self._values()
         if not o.batches or any(batch.loss is None for batch in o.batches):
             given = sum(batch.loss is not None for batch in o.batches)
@@ -904,7 +905,7 @@ class Recorder:
             self._write()
 
     def _parts(self):
-        """What is logged of each micro-batch of an update, and the gradients of all of them."""
+        """The logged values of each micro-batch of an update, and the gradients of all of them."""
         o, count = self.open, len(self.open.batches)
         other = next((name for name, norms in o.added.items() if len(norms) != count), None)
         if other is not None:
@@ -915,7 +916,7 @@ class Recorder:
                 **{f"gradient.{name}": value for name, value in o.whole.items()}}
 
     def _loss(self):
-        """The loss of an update by those of its micro-batches, whose weights are those that were backpropagated."""
+        """The loss of an update from its micro-batches, weighted as they were backpropagated."""
         batches, weights = self.open.batches, self._weights()
         found = [next((scale for scale in batch.scales if scale is not None), batch.weight) for batch in batches]
         if any(batch.scales and not any(batch.scales) for batch in batches):
@@ -927,12 +928,12 @@ class Recorder:
         return math.fsum(w * batch.loss for w, batch in zip(weights[self.mean_over], batches))
 
     def _weights(self):
-        """By what the loss of each micro-batch may be multiplied in that of an update."""
+        """The possible weights of each micro-batch's loss in that of an update."""
         counts = [int(batch.counted.sum()) for batch in self.open.batches]
         return {"targets": [count / max(1, sum(counts)) for count in counts], "micro_batches": [1 / len(counts)] * len(counts)}
 
     def _balances(self, weights):
-        """Finds out whether each micro-batch adds its share of the balance loss of routers, or all of it."""
+        """Determines whether each micro-batch adds its fraction of the balance loss of routers, or all of it."""
         if any(batch.has_balance and not batch.balances for batch in self.open.batches):
             raise ValueError("a balance loss of routers that was not backpropagated; leave `output_router_logits` off")
         pairs = [(batch, weight) for batch, weight in zip(self.open.batches, weights) if batch.balances]
@@ -945,11 +946,11 @@ class Recorder:
                              f"micro-batch of update {self.done} that weighs {weight:.4g}")
         if not fits[self.balance_whole]:
             if self.open.updates:
-                raise ValueError("shares of the balance loss of routers and all of it in one slice")
+                raise ValueError("fractions of the balance loss of routers and all of it in one slice")
             self.balance_whole = not self.balance_whole
 
     def _weigh(self, weights, found):
-        """Finds out by what was backpropagated how micro-batches are weighed."""
+        """Determines the weights of micro-batches from what was backpropagated."""
         error = max(batch.error for batch in self.open.batches)
         fits = lambda wanted, scale: all(abs(one - scale * other) <= error * scale * other  # noqa: E731
                                          for one, other in zip(found, wanted))
@@ -990,11 +991,11 @@ class Recorder:
 
     @_quiet
     def _finished(self):
-        """The steps of a run whose config does not say them: those that were made."""
+        """The steps of a run whose config does not state them: the steps made."""
         if self.open and self.open.count:
             self.run.problem("slice", ValueError(f"the run ended within the slice from update {self.open.start}"))
         for start in self.slices:
-            self.run.problem("slice", ValueError(f"the run has no update {start + 1}, with which a slice was to begin"))
+            self.run.problem("slice", ValueError(f"the run has no update {start + 1}, at which a slice was to start"))
         self.run.complete({"steps": self.done})
 
 
@@ -1009,7 +1010,7 @@ def _idle():
 
 
 def refused_of(args):
-    """What arguments of `Trainer` no slice can state."""
+    """The arguments of `Trainer` that slices cannot represent."""
     reasons = {f"{args.n_gpu} devices in one process (DataParallel)": args.n_gpu > 1,
                "float16, whose gradients are scaled": args.fp16,
                "noise on embeddings (NEFTune)": args.neftune_noise_alpha}
@@ -1017,7 +1018,7 @@ def refused_of(args):
 
 
 def callback(run: Run, slices: Iterable[Tuple[int, int]], strict: bool = False, gradients: bool = False) -> Any:
-    """A callback for `Trainer` of transformers that records slices of its run, and what it logs."""
+    """A callback for the transformers `Trainer` that records slices of its run, and its logs."""
     from transformers import TrainerCallback
     from transformers.trainer_pt_utils import LabelSmoother
 
@@ -1069,9 +1070,9 @@ def model_within(module):
 
 
 def lightning_callback(run: Run, slices: Iterable[Tuple[int, int]], **told: Any) -> Any:
-    """A callback for `Trainer` of Lightning that records slices of its run. Batches and losses of a model of transformers
-    that is given `labels` are seen by themselves; else `training_step` calls `batch` and `loss` of the callback's
-    `recorder`. What else the recorder has to know is `told`, by the names of its arguments (`label_smoothing`, `names`)."""
+    """A callback for Lightning's `Trainer` that records slices of its run. Batches and losses of a transformers model
+    that gets `labels` are recorded automatically; otherwise `training_step` calls `batch` and `loss` of the callback's
+    `recorder`. `told` has further arguments of the recorder by name (`label_smoothing`, `names`)."""
     from lightning.pytorch import Callback
 
     class Slices(Callback):  # type: ignore[misc, unused-ignore]

@@ -1,8 +1,8 @@
-"""In the place of trackio: `import repro_receipts.trackio as trackio`, and the run is written as a receipt.
+"""A replacement for trackio: with `import repro_receipts.trackio as trackio`, the run is written as a receipt.
 
-Mirrored are `init`, `log`, `finish` and `config`, with steps as trackio counts them: a call of `log` is a row, whose step is the
-next one unless it is given. What has no place in a receipt (spaces, media, tables, alerts, `show`) raises an error that names it;
-`private`, `embed` and `settings` change nothing that is recorded. Folder, group, study, seeds and the end of a run are those of
+It supports `init`, `log`, `finish` and `config`, with steps counted as in trackio: a call of `log` is a row, whose step is the
+next one unless it is given. Unsupported features (spaces, media, tables, alerts, `show`) raise an error that names them;
+`private`, `embed` and `settings` do not change what is recorded. Folder, group, study, seeds and the end of a run work as in
 `repro_receipts.wandb`.
 """
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RUNS: List["Run"] = []
 
 
 class Run(TrackedRun):
-    """A run as trackio has it."""
+    """A run with trackio's interface."""
 
     tracker = "trackio"
 
@@ -43,14 +43,14 @@ def init(project: str, name: Optional[str] = None, group: Optional[str] = None, 
          dir: Union[str, "os.PathLike[str]"] = "receipts", trainer: Optional[Mapping[str, Any]] = None,
          seeds: Optional[Mapping[str, Any]] = None, model: Optional[Mapping[str, Any]] = None,
          data: Optional[Mapping[str, Any]] = None, rank: Optional[int] = None, **unsupported: Any) -> Run:
-    """Begins a run; one that goes on is finished before. `resume` ("allow", "must") continues one that was killed. The last
+    """Starts a run, and finishes an active one first. `resume` ("allow", "must") resumes a killed run. The last
     six arguments are those of `repro_receipts.init`."""
     refuse_set("trackio", unsupported)
     finish()
     values = writable(table_of(config))
     folder = folder_name(name)
     if resume == "must" and not os.path.isdir(os.path.join(dir, folder)):
-        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", and there is no such run")
+        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", but there is no such run")
     receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
                     seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
                     extra={"tracker": kept({"mirrors": "trackio", "name": name})},
@@ -62,15 +62,15 @@ def init(project: str, name: Optional[str] = None, group: Optional[str] = None, 
 
 
 def log(metrics: Mapping[str, Any], step: Optional[int] = None) -> None:
-    """Logs a row of the run that goes on."""
+    """Logs a row of the active run."""
     run: Optional[Run] = current(_RUNS)
     if run is None:
-        raise RuntimeError("there is no run: call init() first")
+        raise RuntimeError("no active run: call init() first")
     run.log(metrics, step)
 
 
 def finish() -> None:
-    """Seals the run that goes on, if there is one."""
+    """Seals the active run, if there is one."""
     run: Optional[Run] = current(_RUNS)
     if run is not None:
         run.finish()
@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
     if name == "config":
         run: Optional[Run] = current(_RUNS)
         if run is None:
-            raise RuntimeError("there is no run: call init() first")
+            raise RuntimeError("no active run: call init() first")
         return run.config
     if name.startswith("__"):
         raise AttributeError(name)

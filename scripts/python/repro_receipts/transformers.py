@@ -1,4 +1,4 @@
-"""Receipts of the `Trainer` of Hugging Face's transformers:
+"""Receipts for the `Trainer` of Hugging Face transformers:
 
     from repro_receipts.transformers import ReceiptCallback
 
@@ -6,11 +6,11 @@
     trainer = Trainer(..., callbacks=[receipt])
     trainer.train()
     trainer.evaluate()
-    receipt.run.finish()                # last: what comes after it is not written
+    receipt.run.finish()                # last: later calls write nothing
 
-Records are what the trainer logs, evaluations what it evaluates, under their names. The config is that of the trainer and the
-model, without places on this machine; a run that was killed goes on when the same program is started again. Where nobody
-finishes the run it is sealed when the interpreter ends.
+Records contain what the trainer logs, evaluations what it evaluates, under the same names. The config is the trainer's and
+the model's, without paths on this machine; a killed run resumes when the same program is started again. A run that nobody
+finishes is sealed when the interpreter ends.
 """
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ PLACES = ("output_dir", "logging_dir", "run_name", "resume_from_checkpoint", "lo
 
 
 class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Writes a receipt of what a trainer does. It begins the run when training begins; `run` is None until then. A `run` that
-    `repro_receipts.init` made may be given instead of a name; then only its own config is written."""
+    """Writes a receipt of a trainer's run. It starts the run when training starts; `run` is None until then. A run from
+    `repro_receipts.init` may be given instead of a name; then only its own config is written."""
 
     def __init__(self, name: Union[str, Run, None] = None, dir: Union[str, "os.PathLike[str]"] = "receipts",
                  **named: Any) -> None:
@@ -46,7 +46,7 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
         self._evaluated: Dict[Tuple[int, str], str] = {}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **more: Any) -> None:
-        """Begins the run, or goes on with it."""
+        """Starts or resumes the run."""
         if self.run is not None:
             return
         given = {"config": _config_of(args, model), "trainer": {"name": "transformers.Trainer",
@@ -57,8 +57,8 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
         seal_at_exit(self.run, lambda: self._at_end or None)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
-        """Writes a record, and apart from it how long it took. What is told of the whole run is its summary, and
-        evaluations are told by themselves."""
+        """Writes a record, and separately its time. Values for the whole run become its summary, and
+        evaluations are written on their own."""
         if self.run is None or not logs:
             return
         if "train_loss" in logs:
@@ -71,11 +71,11 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Optional[Mapping[str, Any]] = None,
                     **more: Any) -> None:
-        """Writes an evaluation. How long it took stands among the times."""
+        """Writes an evaluation. Its duration is written with the times."""
         if self.run is None and state.is_world_process_zero and not self._has_said:
             self._has_said = True
-            say("an evaluation before training is not written: the run begins when training does; give the callback a run that "
-                "`repro_receipts.init` made")
+            say("an evaluation before training is not written: the run starts when training does; give the callback a run from "
+                "`repro_receipts.init`")
         if self.run is None or not metrics:
             return
         numbers, times = _parted(metrics)
@@ -84,8 +84,8 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
             self.run.timing(times, step=state.global_step)
 
     def _again(self, step: int, numbers: Mapping[str, Any]) -> Dict[str, Any]:
-        """The numbers of an evaluation; another value than one before it at this step, as of the best model that was loaded
-        at the end, has `again/` before its name."""
+        """The numbers of an evaluation; a value that differs from an earlier one at this step, such as that of the best model
+        loaded at the end, gets the prefix `again/`."""
         named: Dict[str, Any] = {}
         for called, value in numbers.items():
             name = called
@@ -102,18 +102,18 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
         self.on_evaluate(args, state, control, metrics)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """Takes note that training came to its end."""
+        """Notes that training is complete."""
         self._at_end = state.global_step >= state.max_steps
 
 
 def _parted(values: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """Numbers, and wall-clock times, which another execution of the same steps has others of."""
+    """Numbers, and wall-clock times, which differ between executions of the same steps."""
     times = {name: value for name, value in values.items() if name.endswith(("_runtime", "_per_second", "_time"))}
     return {name: value for name, value in values.items() if name not in times}, times
 
 
 def _tokens_of(state: Any) -> Optional[int]:
-    """How many tokens were seen, where the trainer counts them."""
+    """The number of tokens seen, if the trainer counts them."""
     return getattr(state, "num_input_tokens_seen", 0) or None
 
 

@@ -1,15 +1,16 @@
-"""In the place of Weights & Biases: `import repro_receipts.wandb as wandb`, and the run is written as a receipt.
+"""A replacement for Weights & Biases: with `import repro_receipts.wandb as wandb`, the run is written as a receipt.
 
-Mirrored are `init`, `log`, `finish`, `config`, `summary`, `run`, `define_metric` and `login`, with steps as wandb counts them:
-a call of `log` is a step, and with `step=` or `commit=False` the values of a step are gathered until the next one. What has no
-place in a receipt (media, tables, artifacts, sweeps, `watch`, `alert`) raises an error that names it. `login` and the arguments
-`entity`, `settings`, `force` and `anonymous` change nothing that is recorded.
+It supports `init`, `log`, `finish`, `config`, `summary`, `run`, `define_metric` and `login`, with steps counted as in wandb:
+a call of `log` is a step, and with `step=` or `commit=False` the values of a step are gathered until the next one. Unsupported
+features (media, tables, artifacts, sweeps, `watch`, `alert`) raise an error that names them. `login` and the arguments
+`entity`, `settings`, `force` and `anonymous` do not change what is recorded.
 
 The folder is `DIR/NAME`: `dir` ("receipts" unless given), and `name`, `id`, or the time. `group` is the group of the receipt,
-`project` its study. `run.dir` is a folder for files of the script, beside the receipts (`receipts-files/NAME`). Seeds are those of the config (`seed`, `data_seed`), or `seeds=`; `trainer=` names more than the script.
-Config and numbers go the way `repro_receipts` writes them, and `run.receipt` is that run, for evaluations and checkpoints.
+`project` its study. `run.dir` is a folder for files of the script, next to the receipts (`receipts-files/NAME`). Seeds come from
+the config (`seed`, `data_seed`) or from `seeds=`; `trainer=` describes more than the script.
+`repro_receipts` writes config and numbers, and `run.receipt` is its run, for evaluations and checkpoints.
 
-A run that nobody finished is sealed when the interpreter ends; its receipt then does not say that it came to its end.
+A run that nobody finished is sealed when the interpreter ends; its receipt then does not state that it is complete.
 """
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ _RUNS: List["Run"] = []
 
 
 class Settings:
-    """Settings of wandb's own process, which is not there."""
+    """Settings of wandb's own process, which this module does not have."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         pass
 
 
 class Run(TrackedRun):
-    """A run as wandb has it."""
+    """A run with wandb's interface."""
 
     tracker = "wandb"
     settable = ("name", "notes", "tags")
@@ -55,13 +56,13 @@ class Run(TrackedRun):
         self.finish(exit_code=0 if kind is None else 1)
 
     def log(self, data: Mapping[str, Any], step: Optional[int] = None, commit: Optional[bool] = None) -> None:
-        """Logs values of a step; see the page of wandb for `step` and `commit`."""
+        """Logs values of a step; see wandb's documentation for `step` and `commit`."""
         row = self._row(data)
         may_go_back, self._may_go_back = self._may_go_back, False
         if step is not None and step < self.step and may_go_back:
             self.step = step
         elif step is not None and step < self.step:
-            problem = Unwritable(f"values of step {step} after those of step {self.step}, which wandb leaves out too")
+            problem = Unwritable(f"values of step {step} after those of step {self.step}, which wandb drops, too")
             self.receipt.problem("log", problem)
             return
         if step is not None and step > self.step:
@@ -73,7 +74,7 @@ class Run(TrackedRun):
             self.step += 1
 
     def _flush(self) -> None:
-        """Writes what was gathered of a step."""
+        """Writes the gathered values of a step."""
         if self._gathered:
             missing = {axis for pattern, axis in self._axes.items() for name in self._gathered
                        if axis not in self._gathered and fnmatch.fnmatchcase(name, pattern)}
@@ -84,13 +85,13 @@ class Run(TrackedRun):
     def define_metric(self, name: str, step_metric: Optional[str] = None, step_sync: Optional[bool] = None,
                       hidden: Optional[bool] = None, summary: Optional[str] = None, goal: Optional[str] = None,
                       overwrite: Optional[bool] = None) -> None:
-        """Has the last value of `step_metric` logged with the metrics of this name, which may end with `*`. How a chart is
-        drawn is not recorded, and a `summary` by least or greatest value follows from the records."""
+        """Logs the last value of `step_metric` with the metrics of this name, which may end with `*`. Chart settings
+        are not recorded, and a `summary` by least or greatest value follows from the records."""
         if step_metric is not None and step_sync is not False:
             self._axes[name] = step_metric
 
     def finish(self, exit_code: Optional[int] = None, quiet: Optional[bool] = None) -> None:
-        """Seals the run; with an exit code other than 0 its receipt says that it did not come to its end."""
+        """Seals the run; with an exit code other than 0 its receipt states that it is not complete."""
         self.receipt.finish(finished=not exit_code)
         self.is_ended = True
 
@@ -104,7 +105,7 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
          anonymous: Any = None, *, trainer: Optional[Mapping[str, Any]] = None, seeds: Optional[Mapping[str, Any]] = None,
          model: Optional[Mapping[str, Any]] = None, data: Optional[Mapping[str, Any]] = None, rank: Optional[int] = None,
          **unsupported: Any) -> Run:
-    """Begins a run, or answers the one that goes on. `resume` ("allow", "must", True) continues one that was killed;
+    """Starts a run, or returns the active one. `resume` ("allow", "must", True) resumes a killed run;
     `mode="disabled"`, or WANDB_MODE, writes nothing. The last five arguments are those of `repro_receipts.init`."""
     refuse_set("wandb", unsupported)
     running: Optional[Run] = current(_RUNS)
@@ -120,7 +121,7 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
     told = kept({"mirrors": "wandb", "name": name, "id": id, "entity": entity, "job_type": job_type, "tags": tags,
                  "notes": notes})
     if resume == "must" and not os.path.isdir(os.path.join(dir, folder)):
-        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", and there is no such run")
+        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", but there is no such run")
     receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
                     seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
                     extra={"tracker": told}, resume=resume in (True, "allow", "must", "auto"),
@@ -136,29 +137,29 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
 def _running() -> Run:
     run: Optional[Run] = current(_RUNS)
     if run is None:
-        raise RuntimeError("there is no run: call init() first")
+        raise RuntimeError("no active run: call init() first")
     return run
 
 
 def log(data: Mapping[str, Any], step: Optional[int] = None, commit: Optional[bool] = None) -> None:
-    """Logs values of a step of the run that goes on."""
+    """Logs values of a step of the active run."""
     _running().log(data, step, commit)
 
 
 def finish(exit_code: Optional[int] = None, quiet: Optional[bool] = None) -> None:
-    """Seals the run that goes on, if there is one."""
+    """Seals the active run, if there is one."""
     run: Optional[Run] = current(_RUNS)
     if run is not None:
         run.finish(exit_code)
 
 
 def define_metric(name: str, step_metric: Optional[str] = None, **named: Any) -> None:
-    """Defines a metric of the run that goes on."""
+    """Defines a metric of the active run."""
     _running().define_metric(name, step_metric, **named)
 
 
 def login(*arguments: Any, **named: Any) -> bool:
-    """There is nowhere to log in."""
+    """Does nothing: there is no server to log in to."""
     return True
 
 

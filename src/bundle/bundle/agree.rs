@@ -1,6 +1,6 @@
-//! The receipt against the files beside it: subjects, sizes, names and origins must agree.
+//! Compares the receipt with the files next to it: subjects, sizes, names and origins must agree.
 //!
-//! Declared parameter counts against configs and tensor shapes are not judged here: that takes
+//! Declared parameter counts are not compared with configs and tensor shapes here: that needs
 //! `params`, and its caller has both.
 
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ fn sizes(document: &Document, statement: &Statement, files: &PayloadFiles) -> Re
             Both((_, (listed, node)), (_, file)) => same_file(listed, *node, file)?,
             Left((name, (_, node))) => {
                 let found = format!("`{name}`");
-                return Err(UNDECLARED_SIZE.at(node.place(), "another payload file", found));
+                return Err(UNDECLARED_SIZE.at(node.place(), "a payload file", found));
             }
             Right((name, _)) => undeclared = undeclared.or(Some(name)),
         }
@@ -88,7 +88,7 @@ fn sizes(document: &Document, statement: &Statement, files: &PayloadFiles) -> Re
     })
 }
 
-/// What the receipt lists about a file, at `node`, against the file.
+/// Compares the receipt's entry for a file, at `node`, with the file.
 fn same_file(listed: &ListedFile, node: Node<'_>, file: &File) -> Result<(), Error> {
     let File { bytes, digest, .. } = file;
     if *bytes != listed.bytes {
@@ -97,7 +97,7 @@ fn same_file(listed: &ListedFile, node: Node<'_>, file: &File) -> Result<(), Err
     }
     if listed.sha256.is_some_and(|stated| stated != *digest) {
         let expected = format!("sha256 {digest} for `{}`", listed.name);
-        return Err(WRONG_DIGEST.at(node.place(), expected, "another digest"));
+        return Err(WRONG_DIGEST.at(node.place(), expected, "a different digest"));
     }
     Ok(())
 }
@@ -174,9 +174,9 @@ pub fn declared_counts(
                 model.params_total,
                 held.elements,
                 held.twice,
-                "the elements of the model's tensors",
+                "the number of elements in the model's tensors",
             ),
-            ("tensors", model.tensors, held.tensors, tied, "the tensors of the model"),
+            ("tensors", model.tensors, held.tensors, tied, "the number of tensors in the model"),
         ] {
             let fits = |declared: &u64| *declared == found || *declared == found - twice;
             if let Some(declared) = declared.filter(|declared| !fits(declared)) {
@@ -234,7 +234,7 @@ pub fn origins(
         for (file, source) in documents.members()? {
             held(files, file, || Ok(source.place()))?;
             if source.text()?.trim().is_empty() {
-                let expected = "the id of a document";
+                let expected = "a document id";
                 return Err(UNTRACED_DOCUMENT.at(source.place(), expected, "an empty string"));
             }
             origins.insert(file.to_owned(), source.text()?.to_owned());

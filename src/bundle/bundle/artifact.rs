@@ -1,4 +1,4 @@
-//! Files that a receipt names and a bundle does not hold: where they are at hand, they are hashed like its own.
+//! Files that a receipt lists outside the bundle: if they are available, they are hashed like its own files.
 
 use std::path::Path;
 

@@ -1,14 +1,14 @@
-//! What earlier readings have shown: files of a bundle that were read and found right, and are not read
+//! The results of earlier readings: files of a bundle that were read and found right, and are not read
 //! again while nothing about them has changed (`repro verify --cache`).
 //!
-//! Spared is the reading of payload files, and nothing else: names, kinds, lengths, manifests and receipt are
-//! checked each time, what is parsed later is read and hashed again, and verdicts are never kept. A file is
-//! known again by its name in a bundle of one digest, its device and inode, its length and both its times. The
-//! time of the last change (`ctime`) is the system's own: programs cannot set it. So a file is remembered only
-//! where that time is kept by this machine ([`Folder::keeps_times`]) and lay some seconds back when the program
-//! began: what is written in the same instant as it is read has no other time afterwards.
+//! The cache only saves reading payload files: names, kinds, lengths, manifests and the receipt are
+//! checked each time, files that are parsed later are read and hashed again, and verdicts are never cached. A file is
+//! identified by its name in a bundle with this digest, its device and inode, its length and both its times. The
+//! change time (`ctime`) is set by the system: programs cannot set it. A file is cached only
+//! if this machine keeps that time ([`Folder::keeps_times`]) and it was some seconds old when the program
+//! started, because a file written in the same instant as it is read keeps the same time.
 //!
-//! What a user loses without it is measured in `docs/explanation/hashing.md`.
+//! `docs/explanation/hashing.md` has measurements of the time that it saves.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -54,7 +54,7 @@ const JUDGES: [&str; 10] = [
 ];
 
 record! {
-    /// What is kept about one bundle.
+    /// The cached record of one bundle.
     KeptBundle {
         /// The schema, [`SCHEMA`].
         schema: String,
@@ -72,7 +72,7 @@ record! {
     JudgedFile {
         /// Which file it was, and when it had changed last.
         stamp: String,
-        /// What it holds of a model, where it holds weights.
+        /// Its counts of a model, if it contains weights.
         holdings: Option<Holdings>,
     }
 }
@@ -97,7 +97,7 @@ impl Cache {
         match rustix::fs::mkdir(&path, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => {
-                return Err(CANNOT_WRITE.at(place(), "a folder for the cache", error.to_string()));
+                return Err(CANNOT_WRITE.at(place(), "a cache folder", error.to_string()));
             }
         }
         let folder = Folder::open(&path, &shown)?;
@@ -116,12 +116,12 @@ impl Cache {
         })
     }
 
-    /// What a person should know about this use of the cache.
+    /// Warnings about this use of the cache, for people.
     pub fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is remembered of the bundle with this digest in this folder.
+    /// Looks up the cached record of the bundle with this digest in this folder.
     pub(super) fn recall(&self, bundle: Digest, folder: &Folder) -> Result<Recalled<'_>, Error> {
         let name = format!("{bundle}-{}.json", folder.identity()?);
         let earlier = self.earlier(&name, bundle).unwrap_or_else(|error| {
@@ -134,7 +134,10 @@ impl Cache {
         let lasting = folder.keeps_times();
         if !lasting {
             let place = folder.own_place();
-            self.note(format!("`{}` is on a file system that is not cached", place.file));
+            self.note(format!(
+                "`{}` is on a file system that the cache does not support",
+                place.file
+            ));
         }
         Ok(Recalled {
             cache: self,
@@ -147,14 +150,15 @@ impl Cache {
         })
     }
 
-    /// What is kept under `name`: nothing where another program or nobody kept it.
+    /// The cached bytes under `name`; nothing if another program or nobody stored them.
     fn earlier(&self, name: &str, bundle: Digest) -> Result<BTreeMap<String, JudgedFile>, Error> {
         if !self.folder.holds(name) {
             return Ok(BTreeMap::new());
         }
         let place = self.folder.place(name);
         let bytes = self.folder.file(name)?.read(DOCUMENT_CAP)?;
-        let damaged = || UNSAFE_CACHE.at(place.clone(), "what was written", "other bytes");
+        let damaged =
+            || UNSAFE_CACHE.at(place.clone(), "the bytes that were written", "different bytes");
         let (sum, text) = bytes.split_at_checked(SUM).ok_or_else(damaged)?;
         if format!("{}\n", Digest::of(text)).as_bytes() != sum {
             return Err(damaged());
@@ -215,12 +219,12 @@ fn outside_bundles(path: &Path) -> Result<(), Error> {
     })?;
     let inside = real.ancestors().any(|above| above.join(DECLARATION).exists());
     if inside || path.join(DECLARATION).exists() {
-        return Err(UNSAFE_CACHE.at(place(), "a folder outside of bundles", "a bundle"));
+        return Err(UNSAFE_CACHE.at(place(), "a folder outside bundles", "a bundle"));
     }
     Ok(())
 }
 
-/// What is remembered of one bundle while it is read again.
+/// The cached record of one bundle while it is read again.
 #[derive(Debug)]
 pub(super) struct Recalled<'a> {
     cache: &'a Cache,
@@ -233,7 +237,7 @@ pub(super) struct Recalled<'a> {
 }
 
 impl Recalled<'_> {
-    /// What an earlier reading found in the file `name`, where it is the same and unchanged.
+    /// The earlier result for the file `name`, if the file is unchanged.
     pub(super) fn seen(&self, name: &str, stamp: &Stamp) -> Option<Option<Holdings>> {
         let seen = self.earlier.get(name).filter(|seen| seen.stamp == stamp.to_string())?;
         self.spared.fetch_add(1, Ordering::Relaxed);

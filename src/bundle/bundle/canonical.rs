@@ -1,4 +1,4 @@
-//! The check that a JSON document of a bundle stands there in the one RFC 8785 spelling.
+//! Checks that a JSON document of a bundle has the RFC 8785 spelling.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! The chain that runs through `metrics.jsonl` and `states.jsonl`, so that a torn, edited, moved or missing line shows.
 //!
-//! The `chain` of a line is the SHA-256, in lower-case hexadecimal, of two things in a row:
-//! 1. the `chain` of the line before, as its 64 hexadecimal characters; nothing for the first line;
+//! The `chain` of a line is the SHA-256, in lowercase hexadecimal, of the concatenation of:
+//! 1. the `chain` of the previous line, as its 64 hexadecimal characters; nothing for the first line;
 //! 2. the canonical text of this line without its member `chain`, and without the line feed.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Typed facts: what a person read in a publication, each with its document and place.
+//! Transcribed facts: what a person read in a publication, each with its document and place.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ record! {
         unit: Option<String>,
         /// Where it stands.
         at: Citation,
-        /// What a reader should know.
+        /// A remark for readers.
         note: Option<String>,
     }
 }
@@ -81,7 +81,7 @@ pub fn parse(document: &Document) -> Result<Vec<Fact>, Error> {
         if let Some(quote) = &fact.at.quote
             && !prints(quote, &fact.value)
         {
-            let expected = format!("a value that stands in its quote, \"{quote}\"");
+            let expected = format!("a value that its quote contains, \"{quote}\"");
             let found = format!("\"{}\"", fact.value);
             return Err(TRANSCRIPTION_DIFFERS.at(node.required("value")?.place(), expected, found));
         }

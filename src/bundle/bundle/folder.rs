@@ -1,6 +1,6 @@
-//! A folder written by a stranger: listed and opened without following links or waiting on pipes.
+//! An untrusted folder: listed and opened without following links or waiting on pipes.
 //!
-//! Everything is reached from one descriptor of the folder. Listing looks at kinds and sizes before
+//! Every access starts from one descriptor of the folder. Listing checks kinds and sizes before
 //! any file is opened. On Linux the kernel itself keeps each path beneath the folder (`openat2`);
 //! elsewhere, and on old kernels, each component is opened on its own and no link is followed.
 
@@ -286,7 +286,7 @@ struct Walk<'a> {
     entries: AtomicUsize,
 }
 
-/// What one folder holds: the names of folders in it, which end in a slash, and files with their lengths.
+/// The contents of one folder: the names of folders in it, which end in a slash, and files with their lengths.
 #[derive(Default)]
 struct Held {
     folders: Vec<String>,
@@ -363,7 +363,7 @@ impl Walk<'_> {
         let length = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         let on_disk = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
         if length >= SPARSE_FROM && on_disk < length / SPARSE_SHARE {
-            let found = format!("{length} bytes of which {on_disk} are stored");
+            let found = format!("{length} bytes, {on_disk} of them stored");
             return Err(SPARSE.at(place(), "a file without large holes", found));
         }
         held.files.push((full, length));

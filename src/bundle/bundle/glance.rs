@@ -1,11 +1,11 @@
-//! A glance at a document: whether it evidently is strict JSON in its one spelling. Nothing is built, so a
-//! bundle of many small documents is read at about the speed of its hashing.
+//! A fast check whether a document is strict JSON in canonical form. It builds no tree, so a
+//! bundle of many small documents is read at about the speed of hashing.
 //!
 //! Why there is a second acceptor of JSON: logs and items are lines, and building a tree of each line and spelling
 //! it again makes the check of such a file take 2.4 times as long (`docs/explanation/hashing.md`).
 //!
-//! A yes is final. A no only means that somebody has to read: there are spellings that are right and that a
-//! glance does not know, such as escapes, keys beyond ASCII and long integers.
+//! A yes is final. A no only means that the full parser has to decide: some canonical spellings are unknown
+//! here, such as escapes, keys beyond ASCII and long integers.
 
 use serde_json::{Number, Value as Json};
 
@@ -73,7 +73,7 @@ impl<'a> Glance<'a> {
         }
     }
 
-    /// What stands between brackets, each item read by `item`.
+    /// The items between brackets, each read by `item`.
     fn inside(&mut self, end: u8, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.at += 1;
         self.depth += 1;

@@ -1,5 +1,5 @@
-//! Lines pass by once: while a `.jsonl` file is hashed, each line is judged and let go of, so that a
-//! log may be as long as a run.
+//! Checks lines in one pass: while a `.jsonl` file is hashed, each line is checked and released, so that the
+//! length of a log is not limited by memory.
 
 use super::chain::{Chain, METRICS, STATES};
 use super::training::TrainingRecords;
@@ -10,7 +10,7 @@ use repro_core::source::{Document, Error, Location, SYNTAX, Source, TOO_LARGE};
 /// The longest line that is read (1 MiB): a record, not a document.
 const LINE_CAP: usize = 1 << 20;
 
-/// What the lines of a file are.
+/// The kind of lines in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
     /// Lines without a chain.
@@ -22,7 +22,7 @@ pub enum LineKind {
 }
 
 impl LineKind {
-    /// What the lines of the file `name` are, whose receipt says that its chain ends in `root`.
+    /// The kind of lines in the file `name`, whose chain ends in `root` by the receipt.
     pub fn of(name: &str, root: Option<Digest>) -> Self {
         match name {
             METRICS => Self::Records,
@@ -99,7 +99,7 @@ impl LinesReader {
         if let LineKind::States(Some(root)) = self.kind
             && self.chain.last() != Some(root)
         {
-            let expected = format!("a last line with the chain {root}, the root of the receipt");
+            let expected = format!("a last line with the chain {root}, the receipt's root");
             let found = self.chain.last().map_or("none".to_owned(), |last| last.to_string());
             return Err(BROKEN_CHAIN.at(self.place_of_line(self.line.max(1)), expected, found));
         }

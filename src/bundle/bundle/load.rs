@@ -1,5 +1,5 @@
-//! Loading: every check between a stranger's folder and a [`Bundle`], cheapest first. Nothing is
-//! hashed before names, kinds and sizes are right, and nothing is parsed but the hashed bytes.
+//! Loading: every check between an untrusted folder and a [`Bundle`], cheapest first. Nothing is
+//! hashed before names, kinds and sizes are right, and only hashed bytes are parsed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -44,7 +44,7 @@ pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Error> {
     if !name.contains('/') && name::check(name, || Location::file(shown)).is_ok() {
         return Ok(());
     }
-    Err(BAD_BUNDLE_NAME.at(Location::file(shown), "one plain name", name::shown(name)))
+    Err(BAD_BUNDLE_NAME.at(Location::file(shown), "a name without folders", name::shown(name)))
 }
 
 /// How much of a bundle is read.
@@ -153,7 +153,7 @@ pub fn read_receipt(path: &Path, shown: &str) -> Result<Document, Error> {
     Document::parse_json(Source::new(folder.place(RECEIPT).file, bytes)?)
 }
 
-/// What the tag files say.
+/// The contents of the tag files.
 struct TagFiles {
     /// The digest of the bundle, which is that of the tag manifest.
     digest: Digest,
@@ -168,13 +168,13 @@ struct Reader {
     listing: Listing,
     /// Whether the receipt says that the evidence was typed; false until it is read.
     is_transcribed: bool,
-    /// What each checkpoint read so far holds of the model.
+    /// The tensors of the model in each checkpoint read so far.
     holdings: Mutex<BTreeMap<String, Holdings>>,
     /// The training records that have passed by.
     records: OnceLock<TrainingRecords>,
-    /// What all threads together may parse at a time.
+    /// The parsing budget of all threads together.
     parsing: Allowance,
-    /// What all threads together may hold of files that pass by.
+    /// The memory budget of all threads together for files that pass by.
     holding: Allowance,
     /// How many bytes of small documents may still be kept.
     keeping: Stock,
@@ -238,11 +238,7 @@ impl Reader {
             match pair {
                 Left((name, _)) => {
                     let place = self.folder.place(name);
-                    return Err(EXTRA_FILE.at(
-                        place,
-                        "a file that the manifest lists",
-                        "this file",
-                    ));
+                    return Err(EXTRA_FILE.at(place, "a file listed in the manifest", "this file"));
                 }
                 Both((_, &bytes), (name, digest)) if name.starts_with("data/") => {
                     files.push((name, File::listed(bytes, digest)));
@@ -260,7 +256,7 @@ impl Reader {
                 Ok(files.into_iter().collect())
             }
             Some(name) if name.starts_with("data/") => {
-                let expected = "a file that the manifest lists";
+                let expected = "a file listed in the manifest";
                 Err(MISSING_FILE.at(self.folder.place(&name), expected, "nothing"))
             }
             Some(name) => {

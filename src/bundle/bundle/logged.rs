@@ -1,5 +1,5 @@
-//! What a file of tensors says of steps: the tensors `logged.…` of a slice, kept while the file passes by, so that they
-//! can be held against the records of the run without reading it again.
+//! The logged values of steps in a file of tensors: the tensors `logged.…` of a slice, kept while the file passes by, so that they
+//! can be compared with the records of the run without reading it again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub fn room(name: &str, slices: &mut usize) -> u64 {
 }
 
 record! {
-    /// What a checkpoint holds of the model itself.
+    /// The tensors of the model in a checkpoint.
     Holdings {
         /// How many tensors.
         tensors: u64,
@@ -57,16 +57,16 @@ impl Holdings {
     }
 }
 
-/// What is kept of a file of tensors that has passed by.
+/// The kept contents of a file of tensors that has passed by.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PassedTensors {
-    /// What it holds of a model.
+    /// Its tensors of a model.
     pub holdings: Holdings,
     /// Of the free text of its header, what somebody may hold against the receipt ([`COMPARED`](Self::COMPARED)).
     pub metadata: BTreeMap<String, String>,
     /// Its logged tensors by their names behind `logged.`, where there was room for them.
     pub logged: BTreeMap<String, LoggedTensor>,
-    /// What the steps of a slice read, where there was room for it.
+    /// The batches of a slice, if there was room for them.
     pub batches: Vec<BatchTokens>,
 }
 
@@ -92,7 +92,7 @@ impl PassedTensors {
     /// No receipt says so much of one of them.
     const LONGEST_TEXT: usize = 4 << 10;
 
-    /// What is kept of the free text of a header.
+    /// The kept part of a header's free text.
     fn compared(metadata: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let kept = Self::COMPARED.iter().filter_map(|key| metadata.get_key_value(*key));
         let kept = kept.filter(|(_, text)| text.len() <= Self::LONGEST_TEXT);
@@ -272,7 +272,7 @@ impl LoggedReader {
         self.at = end;
     }
 
-    /// What is kept, when all of the file has passed.
+    /// The kept contents, after all of the file has passed.
     pub fn finish(self) -> PassedTensors {
         let mut passed = self.passed;
         passed.batches = self.batches.map_or(Vec::new(), |reader| reader.batches);

@@ -1,4 +1,4 @@
-//! The BagIt 1.0 tag files: what each holds, read strictly and written in one way.
+//! The BagIt 1.0 tag files, read strictly and written in one form.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -44,7 +44,7 @@ pub fn parse(source: &Source) -> Result<Manifest, Error> {
                 |(digest, name)| Some((Digest::parse_hex(digest)?, name.strip_prefix("  ")?)),
             );
         let Some((digest, name)) = entry else {
-            let expected = "64 lower-case hexadecimal digits, two spaces, a name, a line feed";
+            let expected = "64 lowercase hexadecimal digits, two spaces, a name, a line feed";
             let found: String = line.chars().take(100).collect();
             return Err(BAD_MANIFEST.at(place(), expected, format!("`{}`", found.escape_debug())));
         };
@@ -95,7 +95,7 @@ pub fn write_info(oxum: Oxum, date: Option<&str>) -> String {
     format!("{date}Payload-Oxum: {}.{}\n", oxum.bytes, oxum.files)
 }
 
-/// What the tag files of a bundle say of its payload, before any of it is there.
+/// The payload counts stated in the tag files of a bundle, before any of it is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatedPayload {
     /// The digest of each file, by its name below the bundle; each begins with `data/`.
@@ -142,7 +142,11 @@ pub fn check_info(source: &Source, payload: Oxum) -> Result<(), Error> {
                 && !label.is_empty()
                 && !value.contains(char::is_control)
         }) else {
-            return Err(BAD_TAG_FILE.at(place(), "`Label: value` and a line feed", "another line"));
+            return Err(BAD_TAG_FILE.at(
+                place(),
+                "`Label: value` and a line feed",
+                "a different line",
+            ));
         };
         if label.eq_ignore_ascii_case("Payload-Oxum") {
             let expected = format!("{}.{}", payload.bytes, payload.files);

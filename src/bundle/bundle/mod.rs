@@ -1,10 +1,10 @@
 //! Receipt bundles: folders of evidence that are read, checked and written here.
 //!
-//! [`Bundle::load`] answers only for a folder that is intact and agrees with itself: layout, names,
+//! [`Bundle::load`] succeeds only for a folder that is intact and consistent: layout, names,
 //! kinds of files, sizes, digests, strict and canonical documents, chains, finite weights, and the
-//! receipt against the files beside it. Left to others: what the statements mean and whether declared
+//! receipt compared with the files next to it. Other modules check what the statements mean and whether declared
 //! parameter counts follow from configs and tensor shapes (the claims, through `params`), who signed
-//! (`signature`), and files that live outside the bundle.
+//! (`signature`), and files outside the bundle.
 
 mod agree;
 mod artifact;
@@ -74,11 +74,11 @@ pub const MODELS: &str = "data/models/";
 const TENSORS_CAP: usize = 4 << 30;
 
 codes! {
-    ABSENT = "bundle::absent", "the bundle does not exist", "correct the name, or fetch the bundle; for a post, run inside its project or pass `--root`";
-    NOT_A_FOLDER = "bundle::not-a-folder", "the bundle is not a plain folder", "put the folder itself there, not a link to it";
-    NOT_A_BAG = "bundle::not-a-bag", "the folder is not a receipt bundle", "a bundle holds `bagit.txt`, manifests and `data/`";
-    BAD_COMMIT = "bundle::bad-commit", "the commit of the plan is not one", "name the commit by its whole hash, or leave it out";
-    NO_RECEIPT = "bundle::no-receipt", "the folder has no receipt to seal", "write `data/receipt.json`: {\"schema\":\"repro.receipt/1\",\"origin\":\"transcribed\",\"extra\":{\"documents\":{}}} for typed evidence, or {\"schema\":\"repro.receipt/1\",\"origin\":\"emitted\",\"run\":{\"id\":\"NAME OF THE FOLDER\"}} for a run";
+    ABSENT = "bundle::absent", "the bundle does not exist", "check the path, or fetch the bundle; for a post, run inside its project or pass `--root`";
+    NOT_A_FOLDER = "bundle::not-a-folder", "the bundle is not a plain folder", "replace it with the folder itself, without links";
+    NOT_A_BAG = "bundle::not-a-bag", "the folder is not a receipt bundle", "pass a folder that contains `bagit.txt`, manifests and `data/`";
+    BAD_COMMIT = "bundle::bad-commit", "the plan's commit is not a commit hash", "write the full hash of the commit, or leave it out";
+    NO_RECEIPT = "bundle::no-receipt", "the folder has no receipt to seal", "write `data/receipt.json`: {\"schema\":\"repro.receipt/1\",\"origin\":\"transcribed\",\"extra\":{\"documents\":{}}} for transcribed evidence, or {\"schema\":\"repro.receipt/1\",\"origin\":\"emitted\",\"run\":{\"id\":\"NAME OF THE FOLDER\"}} for a run";
     UNFINISHED = "bundle::unfinished", "the run is not finished, so its folder is not a bundle yet", "let the run finish, or resume it";
     FINISHED = "bundle::finished", "the bundle is finished and cannot be changed", "write into another folder";
     BAD_BUNDLE_NAME = "bundle::bad-bundle-name", "the name is not a valid bundle name", "use letters, digits, `.`, `_` and `-`";
@@ -87,39 +87,39 @@ codes! {
     CASE_CLASH = "bundle::case-clash", "two names differ only in case", "rename one of the two";
     AMBIGUOUS_ORDER = "bundle::ambiguous-order", "two names sort differently as text and as paths", "rename one of the two";
     OPAQUE_FORMAT = "bundle::opaque-format", "pickles and archives are never opened", "convert weights to `.safetensors`, and unpack archives";
-    EMPTY_FOLDER = "bundle::empty-folder", "a folder is empty", "remove it";
-    TOO_MANY_FILES = "bundle::too-many-files", "the bundle holds too many files", "split it";
+    EMPTY_FOLDER = "bundle::empty-folder", "a folder is empty", "remove the folder";
+    TOO_MANY_FILES = "bundle::too-many-files", "the bundle contains too many files", "split the bundle";
     NOT_REGULAR = "bundle::not-regular", "an entry is not a plain file", "replace it with a copy of the file";
     HARD_LINK = "bundle::hard-link", "a file has more than one name (hard links)", "replace it with a copy of the file";
-    OTHER_DEVICE = "bundle::other-device", "an entry is on another file system", "copy it into the bundle";
-    SPARSE = "bundle::sparse", "a large file is sparse, mostly holes", "store the file in full";
-    CHANGED_WHILE_READ = "bundle::changed-while-read", "a file changed while it was being read", "try again when nothing writes to it";
+    OTHER_DEVICE = "bundle::other-device", "an entry is on a different file system", "copy it into the bundle";
+    SPARSE = "bundle::sparse", "a large file is sparse", "store the file in full";
+    CHANGED_WHILE_READ = "bundle::changed-while-read", "a file changed while it was being read", "stop the program that writes to it, then run the command again";
     BAD_TAG_FILE = "bundle::bad-tag-file", "a BagIt tag file is invalid", "seal the bundle again";
     BAD_MANIFEST = "bundle::bad-manifest", "a manifest line is malformed", "seal the bundle again";
     DUPLICATE_NAME = "bundle::duplicate-name", "a name is listed twice", "seal the bundle again";
     EXTRA_FILE = "bundle::extra-file", "a file is not listed in any manifest", "remove it, or seal the bundle again";
-    MISSING_FILE = "bundle::missing-file", "a named file is missing", "fetch the whole bundle";
+    MISSING_FILE = "bundle::missing-file", "a listed file is missing", "fetch the whole bundle";
     WRONG_SIZE = "bundle::wrong-size", "a file's size differs from the one in the receipt", "fetch the bundle again";
     UNDECLARED_SIZE = "bundle::undeclared-size", "the receipt's `files` do not match the files of the bundle", "seal the bundle again";
     WRONG_DIGEST = "bundle::wrong-digest", "a file's digest differs from the recorded one", "fetch the bundle again; if it was edited on purpose, seal it again";
-    WRONG_BUNDLE = "bundle::wrong-bundle", "the bundle is not the pinned one", "fetch the recorded bundle, or review this one and write the lock of the post anew";
-    WRONG_NAME = "bundle::wrong-name", "the receipt belongs to another bundle", "give the folder the name of its run";
+    WRONG_BUNDLE = "bundle::wrong-bundle", "the bundle is not the pinned one", "fetch the pinned bundle, or review this one and update the lock with `repro verify --post ID --write-lock`";
+    WRONG_NAME = "bundle::wrong-name", "the receipt belongs to a bundle with a different name", "rename the folder to the name of its run";
     BAD_DIGEST = "bundle::bad-digest", "a digest is malformed", "write 64 lowercase hexadecimal digits";
     NOT_CANONICAL = "bundle::not-canonical", "the JSON is not in canonical form (RFC 8785 and a line feed)", "seal the bundle again";
-    WRONG_SCHEMA = "bundle::wrong-schema", "this program does not read documents of this type", "use a version that does";
+    WRONG_SCHEMA = "bundle::wrong-schema", "this version of repro does not support documents of this type", "use a version that supports them";
     BAD_ORIGIN = "bundle::bad-origin", "the origin is unknown", "write `transcribed` or `emitted`";
-    WRONG_FIELD_FOR_ORIGIN = "bundle::wrong-field-for-origin", "a part of the receipt does not fit its origin", "remove it, or correct the origin";
+    WRONG_FIELD_FOR_ORIGIN = "bundle::wrong-field-for-origin", "a field of the receipt does not fit its origin", "remove the field, or correct the origin";
     WRONG_SUBJECTS = "bundle::wrong-subjects", "the subjects of the statement do not match the files of the bundle", "seal the bundle again";
-    WRONG_COUNT = "bundle::wrong-count", "a declared count does not match the checkpoint", "declare the count of the tensors";
-    UNKNOWN_FILE = "bundle::unknown-file", "a named file is not in the bundle", "add the file, or correct the name";
-    UNTRACED_DOCUMENT = "bundle::untraced-document", "a transcribed file does not name the document it was typed from", "name it in `extra.documents`";
-    BAD_FACT = "bundle::bad-fact", "a fact is malformed", "give it an id, a value, a document and a place";
-    TRANSCRIPTION_DIFFERS = "bundle::transcription-differs", "a typed value is not what its document prints", "correct the value or the quote, and seal the bundle again";
+    WRONG_COUNT = "bundle::wrong-count", "a declared count does not match the checkpoint", "declare the count that the tensors have";
+    UNKNOWN_FILE = "bundle::unknown-file", "the receipt refers to a file that is not in the bundle", "add the file, or correct the name";
+    UNTRACED_DOCUMENT = "bundle::untraced-document", "a transcribed file does not state its source document", "add the document to `extra.documents`";
+    BAD_FACT = "bundle::bad-fact", "a fact is malformed", "add an id, a value, a document and a place";
+    TRANSCRIPTION_DIFFERS = "bundle::transcription-differs", "a transcribed value differs from its quote", "correct the value or the quote, and seal the bundle again";
     DUPLICATE_FACT = "bundle::duplicate-fact", "two facts have the same id", "rename one of the two";
     BROKEN_CHAIN = "bundle::broken-chain", "the hash chain of the records is broken", "fetch the bundle again; records cannot be edited";
-    BAD_WEIGHTS = "bundle::bad-weights", "the weights are not valid safetensors", "write the file again";
-    NOT_FINITE_WEIGHT = "bundle::not-finite-weight", "a weight is not finite", "leave the checkpoint out: with such weights it is not evidence";
-    UNSAFE_CACHE = "bundle::unsafe-cache", "the cache cannot be trusted", "use a folder that only you can write to, or omit `--cache`";
+    BAD_WEIGHTS = "bundle::bad-weights", "the weights are not valid safetensors", "write the file again with a safetensors library";
+    NOT_FINITE_WEIGHT = "bundle::not-finite-weight", "a weight is not finite", "leave the checkpoint out: non-finite weights are not evidence";
+    UNSAFE_CACHE = "bundle::unsafe-cache", "the cache cannot be trusted", "use a folder that only you can write to, or leave out `--cache`";
     CANNOT_WRITE = "bundle::cannot-write", "a file cannot be written", "check the folder, its permissions and the free space";
     UNWRITABLE = "bundle::unwritable", "a value cannot be written as canonical JSON", "write large integers as strings, and leave out non-finite numbers";
 }
@@ -129,7 +129,7 @@ codes! {
 pub struct ReadOptions<'a> {
     /// How many files at a time, and threads in all.
     pub threads: usize,
-    /// What is remembered of earlier readings, where it is to be used.
+    /// The cache of earlier readings, if one is used.
     pub cache: Option<&'a Cache>,
     /// Whether small checkpoints are kept as they pass by, for somebody who looks at them next.
     pub keeps_weights: bool,
@@ -262,7 +262,7 @@ impl Bundle {
         self.receipt.origin
     }
 
-    /// What the receipt says.
+    /// The contents of the receipt.
     pub fn receipt(&self) -> &Receipt {
         &self.receipt
     }
@@ -301,7 +301,7 @@ impl Bundle {
         Some(self.records.get_or_init(|| records))
     }
 
-    /// What is kept of one of its files of tensors.
+    /// The kept contents of one of its files of tensors.
     pub fn passed_tensors(&self, file: &str) -> Option<&PassedTensors> {
         let known = self.files.get(file)?;
         if let Some(passed) = known.passed.get() {
@@ -406,7 +406,7 @@ impl Bundle {
 
     fn known(&self, file: &str) -> Result<&File, Error> {
         self.files.get(file).ok_or_else(|| {
-            UNKNOWN_FILE.at(self.place(file), "a file of the bundle", "no such file")
+            UNKNOWN_FILE.at(self.place(file), "a file in the bundle", "no such file")
         })
     }
 

@@ -1,4 +1,4 @@
-//! What a file in a bundle may be called, so that every tool on every system means the same file.
+//! The names that files in a bundle may have, so that every tool on every system means the same file.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -45,7 +45,11 @@ pub fn check(name: &str, place: impl Fn() -> Location) -> Result<(), Error> {
             return Err(bad("a name without `.` and `..`"));
         }
         if component.starts_with('.') {
-            return Err(HIDDEN_FILE.at(place(), "no name that begins with a dot", shown(name)));
+            return Err(HIDDEN_FILE.at(
+                place(),
+                "a name that does not begin with a dot",
+                shown(name),
+            ));
         }
         // Windows drops the dot.
         if component.ends_with('.') {
@@ -126,7 +130,7 @@ pub fn check_set<'a>(
         for prefix in ends.filter(|end| *end >= shared).filter_map(|end| name.get(..end)) {
             let first = *folded.entry(lower(prefix)).or_insert(prefix);
             if first != prefix {
-                let expected = "names that differ in more than case";
+                let expected = "names that differ by more than case";
                 let found = format!("`{first}` and `{prefix}`");
                 return Err(CASE_CLASH.at(place(name), expected, found));
             }
@@ -137,7 +141,7 @@ pub fn check_set<'a>(
         if let [first, second] = pair
             && first.split('/').gt(second.split('/'))
         {
-            let expected = "names that sort the same as text and by component";
+            let expected = "names that sort the same as text and as paths";
             let found = format!("`{first}` and `{second}`");
             return Err(AMBIGUOUS_ORDER.at(place(first), expected, found));
         }

@@ -1,5 +1,5 @@
 //! Formats that are never opened: pickles, which run code when they are read, and archives, which hide
-//! files. They are known by how a file begins, and archives that are read from their end by that.
+//! files. They are recognized by their first bytes, and archives that are read from their end by their last ones.
 
 use super::OPAQUE_FORMAT;
 use repro_core::source::{Error, Location};
@@ -30,7 +30,7 @@ const STARTS: &[(&[u8], &str)] = &[
     (b"xar!", "a xar archive"),
     (b"hsqs", "a SquashFS archive"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file, which may hold code"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file, which may contain code"),
 ];
 
 /// The end record of a ZIP archive, without its comment.

@@ -1,5 +1,5 @@
-//! One opened file of a bundle: all that is known about it comes from one descriptor, and a file that changes
-//! while it is read is refused.
+//! One opened file of a bundle: everything about it comes from one descriptor, and a file that changes
+//! while it is read is rejected.
 
 use std::fmt;
 use std::fs::File;
@@ -141,8 +141,8 @@ impl<'a> OpenFile<'a> {
         if read == self.stamp.length && Stamp::of(&stat) == self.stamp {
             return Ok(());
         }
-        let expected = format!("{} bytes that do not change", self.stamp.length);
-        Err(CHANGED_WHILE_READ.at(self.place(), expected, "a file that is being written"))
+        let expected = format!("{} bytes, unchanged while read", self.stamp.length);
+        Err(CHANGED_WHILE_READ.at(self.place(), expected, "a file that another program is writing"))
     }
 
     fn unreadable(&self, error: &io::Error) -> Error {

@@ -1,4 +1,4 @@
-//! A payload file passes by: what is judged in it while it is hashed, whatever its length.
+//! Checks a payload file of any length in one pass, while it is hashed.
 
 use super::File;
 use super::lines::{LineKind, LinesReader};
@@ -15,7 +15,7 @@ use repro_core::source::{Error, Location};
 pub struct PayloadCheck<'a> {
     place: Location,
     judge: Judge,
-    /// What all threads together may parse at a time.
+    /// The parsing budget of all threads together.
     parsing: &'a Allowance,
     /// How many bytes of it will be held at a time.
     held: usize,
@@ -84,13 +84,13 @@ impl<'a> PayloadCheck<'a> {
     }
 }
 
-/// What is kept of a file that has passed by.
+/// The kept contents of a file that has passed by.
 pub enum KeptParts {
     /// Nothing.
     Nothing,
     /// Of tensors.
     Tensors(PassedTensors),
-    /// What its lines say of the training.
+    /// The training records in its lines.
     Records(TrainingRecords),
 }
 

@@ -1,7 +1,7 @@
 //! The receipt: every field of `repro.receipt/1`, inside an in-toto Statement v1.
 //!
 //! Strict inside the receipt, tolerant of unknown fields in the envelope around it. Whether a receipt
-//! agrees with the files beside it is checked where a bundle is loaded.
+//! agrees with the files next to it is checked when a bundle is loaded.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ impl RecordValue for Origin {
 }
 
 record! {
-    /// What a trainer, an importer or a transcriber says about one run.
+    /// The receipt of one run, by a trainer, an importer or a transcriber.
     Receipt {
         /// The schema, [`SCHEMA`].
         schema: String,
@@ -72,7 +72,7 @@ record! {
         trainer: Option<Trainer>,
         /// The model as declared.
         model: Option<DeclaredModel>,
-        /// What is held fixed.
+        /// The quantities that are held fixed.
         contract: Option<Contract>,
         /// The seeds.
         seeds: Option<Seeds>,
@@ -84,7 +84,7 @@ record! {
         checkpoints: Vec<Checkpoint>,
         /// Stretches that can be re-executed.
         slices: Vec<DeclaredSlice>,
-        /// What the run has committed itself to.
+        /// The root of the committed states.
         states: Option<DeclaredStates>,
         /// Its line in the log of started runs.
         start: Option<DeclaredStart>,
@@ -155,7 +155,7 @@ record! {
         family: Option<String>,
         /// Everything stored.
         params_total: Option<u64>,
-        /// What one token touches.
+        /// The active parameters: those used for one token.
         params_active: Option<u64>,
         /// Parts of both.
         breakdown: Open,
@@ -165,7 +165,7 @@ record! {
 }
 
 record! {
-    /// What is held fixed between runs.
+    /// The quantities held fixed between runs.
     Contract {
         /// How two models are made comparable.
         matched ("match"): Option<String>,
@@ -289,7 +289,7 @@ record! {
     DeclaredStart {
         /// The name of the log, beside the plan that names it.
         log: String,
-        /// What tells this start from all others.
+        /// The id that distinguishes this start from all others.
         attempt: Digest,
         /// The chain of its line, and so of all starts before it.
         chain: Digest,
@@ -405,7 +405,7 @@ fn constant(node: Node<'_>, key: &str, wanted: &str) -> Result<(), Error> {
 pub struct Statement {
     /// Digests of all other payload files.
     pub subjects: BTreeMap<String, Digest>,
-    /// What is said.
+    /// The receipt itself.
     pub receipt: Receipt,
 }
 

@@ -1,4 +1,4 @@
-//! Records: structures that are read from a tree with every unknown field refused, and written back
+//! Records: structures that are read from a tree with every unknown field rejected, and written back
 //! with absent fields left out. Reading and writing come from one declaration, so they agree.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use repro_core::source::{Error, Node};
 pub trait RecordValue: Sized {
     /// Reads it.
     fn read(node: Node<'_>) -> Result<Self, Error>;
-    /// What it is when the record does not have it; nothing where it must be there.
+    /// The value if the record lacks the field; nothing if the field is required.
     fn absent() -> Option<Self> {
         None
     }
@@ -114,7 +114,7 @@ impl RecordValue for Digest {
         let text = node.text()?;
         Digest::parse_hex(text).ok_or_else(|| {
             let found: String = text.chars().take(80).collect();
-            BAD_DIGEST.at(node.place(), "64 lower-case hexadecimal digits", format!("`{found}`"))
+            BAD_DIGEST.at(node.place(), "64 lowercase hexadecimal digits", format!("`{found}`"))
         })
     }
     fn write(&self) -> Result<Option<Json>, NotCanonical> {

@@ -1,4 +1,4 @@
-//! Sealing a folder whose payload was typed by hand.
+//! Seals a folder with a transcribed payload.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ fn seal_on(disk: &dyn Disk, path: &Path, shown: &str, date: Option<&str>) -> Res
     sealed
 }
 
-/// What sealing writes, the declaration last.
+/// The files that sealing writes, the declaration last.
 const SEALED: [&str; 5] =
     [RECEIPT, manifest::INFO, manifest::PAYLOAD, manifest::TAGS, manifest::DECLARATION];
 
@@ -100,7 +100,7 @@ fn document(folder: &Folder, name: &str) -> Result<Document, Error> {
 fn typed_receipt(folder: &Folder, listing: &Listing) -> Result<Receipt, Error> {
     if !listing.contains_key(RECEIPT) {
         let found = format!("{} other files", listing.len());
-        return Err(NO_RECEIPT.at(folder.place(RECEIPT), "a receipt as it is typed", found));
+        return Err(NO_RECEIPT.at(folder.place(RECEIPT), "a receipt", found));
     }
     let document = document(folder, RECEIPT)?;
     let root = document.root();

@@ -27,7 +27,7 @@ fn add_signature_on(disk: &dyn Disk, path: &Path, shown: &str, bytes: &[u8]) -> 
     };
     write().map_err(|error| {
         let place = Location::file(format!("{shown}/{SIGNATURE}"));
-        CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
+        CANNOT_WRITE.at(place, "a writable file", error.to_string())
     })
 }
 

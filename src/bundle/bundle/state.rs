@@ -14,7 +14,7 @@ use repro_core::digest::canonical;
 use repro_core::disk::PARTIAL;
 use repro_core::source::{Document, Error, Source, read_plain};
 
-/// What the names of saved weights begin and end with.
+/// The prefix and suffix of names of saved weights.
 const WEIGHTS: [&str; 2] = ["resume-", ".safetensors"];
 /// The most bytes of saved weights that are read.
 const WEIGHTS_CAP: u64 = 1 << 36;
@@ -73,7 +73,7 @@ impl BundleWriter<'_> {
         let path = self.path(name);
         let read = fs::metadata(&path).and_then(|data| {
             if data.len() > WEIGHTS_CAP {
-                return Err(std::io::Error::other("more bytes than weights may have"));
+                return Err(std::io::Error::other("more bytes than the limit for weights"));
             }
             read_plain(&path)
         });
@@ -81,7 +81,7 @@ impl BundleWriter<'_> {
             let place = repro_core::source::Location::file(path.display().to_string());
             repro_core::source::UNREADABLE.at(
                 place,
-                "the weights that the state names",
+                "the weights that the state refers to",
                 error.to_string(),
             )
         })

@@ -1,5 +1,5 @@
-//! The numbers of training records from which others follow, kept while the log passes by: reading it again would
-//! cost as much as checking it.
+//! The numbers of training records from which others follow, kept while the log is checked: reading it again would
+//! cost as much as the check.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const MOST_LAYERS: usize = 1 << 20;
 /// So many names of columns are kept.
 const MOST_NAMES: usize = 1 << 10;
 
-/// What a router did in a step, as a record says it.
+/// A router's counts in a step, from a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RouterRecord {
     /// The entropy of the shares of the experts, in nats.
@@ -65,7 +65,7 @@ fn number(of: Node<'_>, field: &str) -> Option<f64> {
     }
 }
 
-/// What one line of `data/metrics.jsonl` says in numbers; nothing where it does not say it.
+/// The numbers in one line of `data/metrics.jsonl`; nothing for those that it lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TrainingRecord {
     /// After so many steps.
@@ -158,7 +158,7 @@ impl TrainingRecords {
         }
     }
 
-    /// What the routers did in the step of a record, layer by layer.
+    /// The routers' counts in the step of a record, layer by layer.
     pub fn routers(&self, record: &TrainingRecord) -> &[RouterRecord] {
         let (first, count) = record.layers;
         self.layers.get(first..first + count).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A run that still trains, or stopped: what its folder shows so far.
+//! The folder of a run that is still training or has stopped.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use repro_core::digest::Digest;
 use repro_core::parallel::Spare;
 use repro_core::source::Error;
 
-/// What a chained file of an unfinished run shows.
+/// The state of a chained file of an unfinished run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WholeLines {
     /// How many whole lines there are; their chain holds.
@@ -22,7 +22,7 @@ pub struct WholeLines {
     pub torn_bytes: usize,
 }
 
-/// What the records of an unfinished run show.
+/// The state of the records of an unfinished run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
     /// Whether the folder holds the state from which the run can go on.
@@ -77,7 +77,7 @@ pub fn whole_lines(bytes: &[u8]) -> &[u8] {
     text.get(..whole).unwrap_or_default()
 }
 
-/// What comes before the first hole: where power was lost before bytes were on disk, a file may read as
+/// The bytes before the first hole: where power was lost before bytes were on disk, a file may read as
 /// zeros, which are no text.
 fn before_hole(bytes: &[u8]) -> &[u8] {
     let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());

@@ -1,6 +1,6 @@
-//! Weights pass by once: while a `.safetensors` file is hashed, its header is judged and its floats
-//! are searched for values that are not finite. Kept are the header's free text, and the small tensors of a
-//! slice that say what its steps gave.
+//! Checks weights in one pass: while a `.safetensors` file is hashed, its header is checked and its floats
+//! are searched for non-finite values. The header's free text and the small tensors with a slice's
+//! results are kept.
 
 use std::ops::Range;
 

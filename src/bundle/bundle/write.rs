@@ -1,9 +1,9 @@
 //! Writing a bundle so that a crash at any moment leaves an unfinished run or a finished bundle.
 //!
-//! While a run goes on there is only payload. At the end everything is made durable in this order:
+//! During a run there is only payload. At the end everything is made durable in this order:
 //! payload, receipt, manifests, the removal of `state.json`, and `bagit.txt`, which makes the folder a
-//! bundle, last of all. Each file appears under its name only when its bytes are on disk, and each of
-//! these steps begins when the names of the one before are durable.
+//! bundle, last of all. Each file appears under its name only when its bytes are on disk, and each
+//! step starts when the names of the previous one are durable.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,7 +58,7 @@ impl<'a> BundleWriter<'a> {
         let writer = Self::of(disk, path);
         if fs::symlink_metadata(writer.path(manifest::DECLARATION)).is_ok() {
             let place = writer.place(manifest::DECLARATION);
-            return Err(FINISHED.at(place, "an unfinished bundle", "a finished one"));
+            return Err(FINISHED.at(place, "an unfinished bundle", "a finished bundle"));
         }
         let data = writer.path("data");
         // An attempt before may have been stopped between the making of a folder and its syncing.
@@ -276,7 +276,7 @@ impl<'a> BundleWriter<'a> {
     }
 
     pub(super) fn failed(&self, name: &str, error: &io::Error) -> Error {
-        CANNOT_WRITE.at(self.place(name), "a file that can be written", error.to_string())
+        CANNOT_WRITE.at(self.place(name), "a writable file", error.to_string())
     }
 
     pub(super) fn unwritable(&self, name: &str, error: &NotCanonical) -> Error {

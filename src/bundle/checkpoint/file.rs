@@ -1,4 +1,4 @@
-//! Opening what a caller names: regular files only, never waiting for a pipe.
+//! Opens files that a caller passes: regular files only, never waiting for a pipe.
 
 use std::fs::File;
 use std::io::Read;
@@ -60,10 +60,10 @@ pub fn unreadable(name: &str, error: &std::io::Error) -> Error {
     UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
 }
 
-/// What the file begins with that Git LFS leaves in the place of a large one.
+/// The first bytes of a Git LFS pointer, which stands in for a large file.
 pub const LFS_POINTER: &[u8; 8] = b"version ";
 
 /// A refusal for what Git LFS left in the place of a file.
 pub fn lfs_pointer(name: &str) -> Error {
-    NOT_FETCHED.at(Location::file(name), "the file itself", "the pointer of Git LFS to it")
+    NOT_FETCHED.at(Location::file(name), "the file itself", "its Git LFS pointer")
 }

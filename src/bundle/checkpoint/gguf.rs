@@ -263,7 +263,7 @@ impl<R: Read> Fields<'_, R> {
         Location::file(self.name)
     }
 
-    /// What it means that no more bytes came.
+    /// The error for a file that ends too early.
     fn ended(&self, error: &std::io::Error) -> Error {
         if error.kind() != std::io::ErrorKind::UnexpectedEof {
             return unreadable(self.name, error);
@@ -326,7 +326,7 @@ impl<R: Read> Fields<'_, R> {
 
     fn name(&mut self) -> Result<String, Error> {
         let expected = format!("a name of at most {NAME_CAP} bytes of UTF-8");
-        self.text(NAME_CAP)?.ok_or_else(|| TENSOR.at(self.place(), expected, "another one"))
+        self.text(NAME_CAP)?.ok_or_else(|| TENSOR.at(self.place(), expected, "a different name"))
     }
 
     /// A value of the metadata with its type; nothing where it is not kept.
@@ -353,7 +353,7 @@ impl<R: Read> Fields<'_, R> {
             12 => self.pass(8).map(|()| None)?,
             _ => {
                 let found = format!("type {kind}");
-                return Err(TENSOR.at(self.place(), "a value of a type from 0 to 12", found));
+                return Err(TENSOR.at(self.place(), "a value type from 0 to 12", found));
             }
         })
     }

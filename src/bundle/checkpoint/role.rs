@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Header, Stored};
 
-/// What a stored tensor is for.
+/// The role of a stored tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Learned: it counts.
@@ -88,7 +88,7 @@ impl Role {
             Role::Parameter => "counted",
             Role::Buffer => "not parameters (buffers)",
             Role::Scale => "not parameters (scales of quantized tensors)",
-            Role::Packed => "packed, so the parameters in them cannot be seen and are not counted",
+            Role::Packed => "packed, so their parameters are hidden and not counted",
             Role::Optimizer => "not parameters (optimizer state)",
         }
     }
@@ -102,7 +102,7 @@ struct Group {
     example: String,
 }
 
-/// What was seen in one or more headers.
+/// The tensors seen in one or more headers.
 #[derive(Debug, Clone, Default)]
 pub struct HeaderSummary {
     groups: BTreeMap<Role, Group>,

@@ -1,4 +1,4 @@
-//! An index and the shards that lie beside it.
+//! An index and the shards next to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Header, HeaderSummary, SHARDS};
 use repro_core::source::{Document, Error, Node};
 
-/// What the shards of an index hold.
+/// The contents of an index's shards.
 #[derive(Debug)]
 pub struct Shards {
     /// The tensors of the shards that are there.
@@ -17,7 +17,7 @@ pub struct Shards {
     pub tensors: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What the index says that these are, where all shards are there and have others: exporters count what is stored once and
+    /// The total size by the index, if all shards are there and have a different one: exporters count what is stored once and
     /// used twice in different ways.
     pub other_size: Option<u64>,
 }
@@ -51,7 +51,7 @@ impl Shards {
         }
         if shards.tensors == 0 {
             let expected = "at least one of its shards next to the index";
-            return Err(SHARDS.at(root.place(), expected, "none of them"));
+            return Err(SHARDS.at(root.place(), expected, "no shard"));
         }
         let total = root.get("metadata").and_then(|metadata| metadata.get("total_size"));
         let said =
@@ -68,7 +68,7 @@ fn by_shard<'a>(map: Node<'a>) -> Result<BTreeMap<&'a str, BTreeSet<&'a str>>, E
         let shard = node.text()?;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if !shard.ends_with(".safetensors") || shard.starts_with('.') || !shard.bytes().all(plain) {
-            let expected = "the plain name of a `.safetensors` file next to the index";
+            let expected = "the name of a `.safetensors` file next to the index";
             return Err(SHARDS.at(node.place(), expected, format!("{shard:?}")));
         }
         shards.entry(shard).or_default().insert(tensor);
@@ -89,10 +89,14 @@ fn agree(
         Err(SHARDS.at(place, expected, format!("`{tensor}` {found}")))
     };
     if let Some(lacking) = expected.difference(&found).next() {
-        return refuse(lacking, format!("all its tensors in `{shard}`"), "is not in it");
+        return refuse(
+            lacking,
+            format!("all tensors of the index in `{shard}`"),
+            "is missing from it",
+        );
     }
     if let Some(extra) = found.difference(expected).next() {
-        return refuse(extra, format!("only its tensors in `{shard}`"), "is also in it");
+        return refuse(extra, format!("only tensors of the index in `{shard}`"), "is also in it");
     }
     Ok(())
 }

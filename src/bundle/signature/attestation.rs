@@ -1,8 +1,8 @@
 //! Attestations: statements of builders about the files that they made, in the form of in-toto and SLSA.
 //!
-//! An attestation is a file beside the bundle, named by the caller, as is the builder's key. It holds one DSSE envelope,
+//! An attestation is a file outside the bundle; the caller passes it and the builder's key. It contains one DSSE envelope,
 //! alone or in a sigstore bundle v0.3, around an in-toto statement v1 with the predicate of SLSA provenance v1. Its
-//! subjects have to be exactly the files of a bundle, but for `receipt.sig`, each with its digest.
+//! subjects must be exactly the files of a bundle, except `receipt.sig`, each with its digest.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,18 +49,18 @@ impl Attestation {
             format!("a signature by {}", ids.join(" or "))
         };
         let Material::Key { hint } = &envelope.material else {
-            return Err(OTHER_MATERIAL.at(place, expected(), "one by a certificate"));
+            return Err(OTHER_MATERIAL.at(place, expected(), "a signature with a certificate"));
         };
         let named = keys.iter().filter(|key| hint.is_none_or(|hint| hint == key.id()));
         let named: Vec<_> = named.collect();
         if named.is_empty() {
-            let found = hint.map_or("another one".to_owned(), |hint| hint.prefixed());
+            let found = hint.map_or("a different key".to_owned(), |hint| hint.prefixed());
             return Err(OTHER_KEY.at(place, expected(), found));
         }
         let message = pre_authentication_encoding(&envelope.payload);
         let signer = named.iter().find(|key| key.verifies(&message, &envelope.signature));
         let Some(signer) = signer else {
-            return Err(FORGED.at(place, expected(), "a signature that does not verify with it"));
+            return Err(FORGED.at(place, expected(), "a signature that the key does not verify"));
         };
         let payload = Source::new(format!("{}, payload", place.file), envelope.payload)?;
         let (builder, subjects) = statement(payload)?;
@@ -121,8 +121,8 @@ impl Attestations {
     pub fn unused(&self) -> Vec<Error> {
         let unused = self.0.iter().filter(|one| !one.is_used.load(Ordering::Relaxed));
         let refuse = |one: &Attestation| {
-            let expected = "exactly the files of a bundle that is verified";
-            let found = format!("{} files, others or with other digests", one.subjects.len());
+            let expected = "exactly the files of a bundle that this command verifies";
+            let found = format!("{} files with different names or digests", one.subjects.len());
             OTHER_FILES.at(one.place.clone(), expected, found)
         };
         unused.map(refuse).collect()

@@ -1,5 +1,5 @@
 //! The sigstore bundle v0.3 in `receipt.sig`, and the DSSE envelope in it. Everything here is read
-//! strictly: what two verifiers could read in two ways is refused.
+//! strictly: anything that two verifiers could read differently is rejected.
 
 use base64ct::{Base64, Encoding};
 use serde_json::json;
@@ -14,7 +14,7 @@ const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// The type of what is signed.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
-/// What a signature file says about who signed.
+/// The signer's material in a signature file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Material {
     /// A key, by its identity where that is given.
@@ -26,10 +26,10 @@ pub enum Material {
     Certificate,
 }
 
-/// What is signed, and the signature.
+/// The signed payload, and the signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
-    /// What is signed; not yet parsed.
+    /// The signed payload; not yet parsed.
     pub payload: Vec<u8>,
     /// The signature, in DER where it is ECDSA's.
     pub signature: Vec<u8>,
@@ -66,7 +66,7 @@ impl Envelope {
         let mut each = signatures.items()?;
         let (Some(signature), None) = (each.next(), each.next()) else {
             let found = format!("{}", signatures.items()?.len());
-            return Err(NOT_ONE.at(signatures.place(), "one signature", found));
+            return Err(NOT_ONE.at(signatures.place(), "exactly one signature", found));
         };
         signature.only(&["sig", "keyid"])?;
         signature.get("keyid").map(Node::text).transpose()?;

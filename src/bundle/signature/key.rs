@@ -30,7 +30,7 @@ impl PublicKey {
     pub fn parse(text: &str, place: Location) -> Result<Self, Error> {
         let bad = |found: String| BAD_KEY.at(place.clone(), "a public key on P-256 in PEM", found);
         if text.contains("PRIVATE KEY") {
-            return Err(bad("a private key, which only its owner should hold".to_owned()));
+            return Err(bad("a private key, which only its owner should have".to_owned()));
         }
         let text = text.replace("\r\n", "\n");
         let key = VerifyingKey::from_public_key_pem(text.trim())
@@ -123,7 +123,7 @@ pub fn write_pair(key: &PrivateKey, path: &Path, public: &Path) -> Result<(), Er
     let secret = SecretKey::from(key.key.as_nonzero_scalar());
     let pem = secret.to_pkcs8_pem(LineEnding::LF).map_err(|_| {
         let place = Location::file(path.display().to_string());
-        BAD_KEY.at(place, "a key that can be written", "none")
+        BAD_KEY.at(place, "a key that can be encoded", "none")
     })?;
     write_new(public, key.public.pem.as_bytes(), 0o644)?;
     let written = write_new(path, pem.as_bytes(), 0o600);
@@ -139,7 +139,7 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     let place = || Location::file(path.display().to_string());
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => KEY_EXISTS.at(place(), "no such file", "a file"),
-        _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
+        _ => CANNOT_WRITE.at(place(), "a writable file", error.to_string()),
     };
     disk::write_new(path, bytes, mode).map_err(cannot)
 }

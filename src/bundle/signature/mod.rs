@@ -2,7 +2,7 @@
 //!
 //! `receipt.sig` is a sigstore bundle v0.3 around one DSSE envelope. The envelope carries an in-toto
 //! statement that lists every other file of the bundle with its digest, signed with ECDSA on P-256 and
-//! SHA-256. A signature says who vouches for the files; whether claims follow from them is judged apart.
+//! SHA-256. A signature shows who vouches for the files; whether claims follow from them is judged separately.
 //! The key always comes from outside the bundle: from the caller, or from a post file.
 
 mod attestation;
@@ -28,24 +28,24 @@ pub use timestamp::{Authorities, Timestamp, Timestamps, request as timestamp_req
 
 codes! {
     UNSIGNED = "signature::unsigned", "the bundle is not signed, but a key was given", "ask its author for `receipt.sig`, or verify it without a key";
-    OTHER_FORMAT = "signature::other-format", "the signature is not in the one supported format, OMS v1.0", "sign the bundle again, with `repro bundle sign` or `model_signing sign key`";
-    NOT_ONE = "signature::not-one", "the envelope does not hold exactly one signature", "sign the bundle again";
-    BAD_ENCODING = "signature::bad-encoding", "part of the signature is not strictly encoded", "sign the bundle again";
+    OTHER_FORMAT = "signature::other-format", "the signature is not in OMS v1.0, the only supported format", "sign the bundle again, with `repro bundle sign` or `model_signing sign key`";
+    NOT_ONE = "signature::not-one", "the envelope does not contain exactly one signature", "sign the bundle again";
+    BAD_ENCODING = "signature::bad-encoding", "part of the signature is not in strict encoding", "sign the bundle again";
     OTHER_MATERIAL = "signature::other-material", "the bundle was signed with a certificate, not with a key", "ask its author for a signature with a key";
-    OTHER_KEY = "signature::other-key", "the bundle was signed with another key", "ask its author which key is theirs";
-    FORGED = "signature::forged", "the signature does not match what it claims to sign", "do not trust the bundle; ask its author";
+    OTHER_KEY = "signature::other-key", "the bundle was signed with a different key", "ask its author which key they use";
+    FORGED = "signature::forged", "the signature does not match the data that it claims to sign", "do not trust the bundle; ask its author";
     OTHER_SERIALIZATION = "signature::other-serialization", "the signed files are not listed as the format requires", "sign with method `files`, SHA-256 and no symbolic links";
-    BAD_TIMESTAMP = "signature::bad-timestamp", "a timestamp cannot be read", "pass what the authority sent: a response of RFC 3161 (`.tsr`), and certificates in PEM";
-    UNTRUSTED_TIMESTAMP = "signature::untrusted-timestamp", "a timestamp is not one of an authority that was named", "name the authority's certificate with `--authority`, or ask for another timestamp";
-    FUTURE_TIMESTAMP = "signature::future-timestamp", "a timestamp states a time that has not come yet", "correct the clock of this machine, or ask for another timestamp";
-    OTHER_TIMESTAMP = "signature::other-timestamp", "a timestamp is of something else", "ask for one with `repro bundle stamp BUNDLE`";
-    OTHER_NAME = "signature::other-name", "the signature is of a bundle with another name", "give the folder the name that was signed";
-    OTHER_FILES = "signature::other-files", "the signature covers other files than the bundle's", "fetch the bundle and its signature again, together";
+    BAD_TIMESTAMP = "signature::bad-timestamp", "a timestamp cannot be read", "pass the authority's RFC 3161 response (`.tsr`), and certificates in PEM";
+    UNTRUSTED_TIMESTAMP = "signature::untrusted-timestamp", "a timestamp is not from a trusted timestamp authority", "pass the authority's certificate with `--authority`, or request another timestamp";
+    FUTURE_TIMESTAMP = "signature::future-timestamp", "a timestamp is in the future", "correct this machine's clock, or request another timestamp";
+    OTHER_TIMESTAMP = "signature::other-timestamp", "a timestamp covers something else", "request one for this bundle with `repro bundle stamp BUNDLE`";
+    OTHER_NAME = "signature::other-name", "the signature covers a bundle with a different name", "rename the folder to the signed name";
+    OTHER_FILES = "signature::other-files", "the signature does not cover exactly the bundle's files", "fetch the bundle and its signature again, together";
     UNPINNED = "signature::unpinned", "the signing key is not pinned, so the signature does not show who signed", "pass the author's key with `--pubkey`";
     SIGNED_BEFORE = "signature::signed-before", "the bundle is already signed", "remove `receipt.sig` before signing with another key";
     BAD_KEY = "signature::bad-key", "the key cannot be used", "use a P-256 key in PEM, as `repro bundle keygen` writes it";
-    KEY_EXISTS = "signature::key-exists", "the file exists, and keys are never overwritten", "choose another file name";
-    NO_RANDOMNESS = "signature::no-randomness", "the system provides no random numbers", "make keys on another machine";
+    KEY_EXISTS = "signature::key-exists", "the key file already exists, and keys are never overwritten", "choose another file name";
+    NO_RANDOMNESS = "signature::no-randomness", "the system provides no random numbers", "generate keys on another machine";
 }
 
 /// The signature of a bundle, structure checked, files and key not yet.
@@ -92,18 +92,19 @@ impl<'a> Signature<'a> {
             format!("a signature by {}", ids.join(" or "))
         };
         let Material::Key { hint } = &self.envelope.material else {
-            return Err(OTHER_MATERIAL.at(place(), expected(), "one by a certificate"));
+            return Err(OTHER_MATERIAL.at(place(), expected(), "a signature with a certificate"));
         };
         let named: Vec<_> =
             keys.iter().filter(|key| hint.is_none_or(|hint| hint == key.id())).collect();
         if named.is_empty() {
-            let found = hint.map_or_else(String::new, |hint| format!("one by {}", hint.prefixed()));
+            let found =
+                hint.map_or_else(String::new, |hint| format!("a signature by {}", hint.prefixed()));
             return Err(OTHER_KEY.at(place(), expected(), found));
         }
         let message = pre_authentication_encoding(&self.envelope.payload);
         let signed = |key: &&&PublicKey| key.verifies(&message, &self.envelope.signature);
         named.iter().find(signed).copied().ok_or_else(|| {
-            FORGED.at(place(), expected(), "a signature that does not verify with it")
+            FORGED.at(place(), expected(), "a signature that the key does not verify")
         })
     }
 }

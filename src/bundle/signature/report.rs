@@ -1,4 +1,4 @@
-//! What became of a signature. Data only.
+//! The verdict on a signature. Data only.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub enum PinnedBy {
     Author,
 }
 
-/// What became of a bundle's signature. It is judged apart from the claims: it says who vouches for the
+/// The verdict on a bundle's signature. It is judged apart from the claims: it shows who vouches for the
 /// files, and nothing about what follows from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureReport {

@@ -1,4 +1,4 @@
-//! What a bundle's signature comes to, given the keys that were pinned for it.
+//! The verdict on a bundle's signature, given the keys that were pinned for it.
 
 use super::{Material, OTHER_MATERIAL, PublicKey, Signature, UNPINNED, unsigned};
 use super::{PinnedBy, SignatureReport};
@@ -46,7 +46,7 @@ fn unpinned(found: Result<Option<Signature<'_>>, Error>) -> Option<SignatureRepo
             (Verdict::Unchecked, hint, &UNPINNED, reason.to_owned())
         }
         Ok(Material::Certificate) => {
-            let reason = "with a certificate; certificates are not checked";
+            let reason = "signed with a certificate, and certificates are not checked";
             (Verdict::Unchecked, None, &OTHER_MATERIAL, reason.to_owned())
         }
         Err(error) => {

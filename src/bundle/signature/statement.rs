@@ -72,7 +72,7 @@ fn check_resources(list: Node<'_>, files: &BTreeMap<&str, Digest>) -> Result<(),
         }
         let (name, digest) = (node.required("name")?, node.required("digest")?);
         let Some((file, known)) = wanted.next() else {
-            return Err(OTHER_FILES.at(name.place(), "no more files", shown(name.text()?)));
+            return Err(OTHER_FILES.at(name.place(), "no further files", shown(name.text()?)));
         };
         if name.text()? != *file {
             return Err(OTHER_FILES.at(name.place(), shown(file), shown(name.text()?)));

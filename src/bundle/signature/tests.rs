@@ -1,4 +1,4 @@
-//! Signatures against bundles of their own; what other tools make of them is in `scripts/interop.sh`.
+//! Tests of signatures; `scripts/interop.sh` tests them with other tools.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! Timestamps of authorities (RFC 3161): somebody else says when a digest was known.
+//! Trusted timestamps (RFC 3161): an authority confirms when a digest was known.
 //!
-//! A token is a CMS `SignedData` (RFC 5652) around a `TSTInfo`. It is believed where its signer's certificate leads to
-//! one that the caller named, is meant for timestamps alone, and every certificate on the way was valid at the time that
-//! it states, has no critical extension that is unknown here, and that time is not in the future of whoever asks. Signatures are RSA (PKCS #1 v1.5) or ECDSA on P-256 or P-384, over SHA-256, SHA-384 or SHA-512. Nothing is
-//! fetched, so that revocations are not seen.
+//! A token is a CMS `SignedData` (RFC 5652) around a `TSTInfo`. It is accepted if its signer's certificate chains to
+//! one that the caller trusts and is only for timestamps, if every certificate of the chain was valid at the stated
+//! time and has no unsupported critical extension, and if that time is not in the future. Signatures are RSA (PKCS #1 v1.5) or ECDSA on P-256 or P-384, over SHA-256, SHA-384 or SHA-512. Nothing is
+//! fetched, so revocations are not checked.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,7 +104,7 @@ impl Timestamps {
     pub fn unused(&self) -> Vec<Error> {
         let unused = self.0.iter().filter(|(_, is_used)| !is_used.load(Ordering::Relaxed));
         let refuse = |(stamp, _): &(Timestamp, AtomicBool)| {
-            let expected = "a timestamp of this bundle, its states, start, plan or configuration";
+            let expected = "a timestamp for this bundle, its states, start, plan or configuration";
             OTHER_TIMESTAMP.at(stamp.place.clone(), expected, stamp.imprint.prefixed())
         };
         unused.map(refuse).collect()
@@ -157,16 +157,16 @@ impl Timestamp {
         let bytes = read(path, &place)?;
         let bad =
             |expected: &str| BAD_TIMESTAMP.at(place.clone(), expected.to_owned(), "something else");
-        let token = token(&bytes).ok_or_else(|| bad("a granted response of RFC 3161 in DER"))?;
+        let token = token(&bytes).ok_or_else(|| bad("a granted RFC 3161 response in DER"))?;
         let signed = signed_data(&token).ok_or_else(|| bad("a CMS `SignedData`"))?;
         let content = signed.encap_content_info.econtent.as_ref();
         let content = content.filter(|_| signed.encap_content_info.econtent_type == TST_INFO);
-        let content = content.ok_or_else(|| bad("a `TSTInfo` that is signed"))?.value();
+        let content = content.ok_or_else(|| bad("a signed `TSTInfo`"))?.value();
         let stated = Stated::read(content).ok_or_else(|| bad("a `TSTInfo` over SHA-256"))?;
         let signer = believed(&signed, content, stated.seconds, authorities).map_err(|why| {
             UNTRUSTED_TIMESTAMP.at(
                 place.clone(),
-                "a timestamp of an authority that the caller named",
+                "a timestamp from an authority that the caller trusts",
                 why,
             )
         })?;
@@ -174,7 +174,7 @@ impl Timestamp {
         let latest = now.duration_since(UNIX_EPOCH).unwrap_or_default() + AHEAD;
         if seconds > latest {
             let expected = format!(
-                "a time that has come: this clock may be behind by {} seconds at most",
+                "a time in the past, or at most {} seconds ahead of this machine's clock",
                 AHEAD.as_secs()
             );
             return Err(FUTURE_TIMESTAMP.at(place, expected, time));
@@ -216,7 +216,7 @@ fn elements(mut bytes: &[u8]) -> Option<Vec<Any>> {
     Some(all)
 }
 
-/// What a token states.
+/// The contents of a token.
 struct Stated {
     imprint: Digest,
     time: String,
@@ -279,16 +279,16 @@ fn believed(
     });
     let known: Vec<&Certificate> = held.chain(&authorities.0).collect();
     let signer = known.iter().find(|certificate| names(&info.sid, certificate));
-    let signer = *signer.ok_or("a signer whose certificate is neither in it nor named")?;
+    let signer = *signer.ok_or("a signer whose certificate is neither included nor passed")?;
     signed_by(info, content, signer)?;
     let usage = signer.tbs_certificate().get_extension::<ExtendedKeyUsage>();
     match usage {
         Ok(Some((true, usage))) if usage.0 == [TIME_STAMPING] => {}
-        _ => return Err("a signer whose certificate is not for timestamps alone".to_owned()),
+        _ => return Err("a signer whose certificate is not only for timestamps".to_owned()),
     }
     let of_key = signer.tbs_certificate().get_extension::<KeyUsage>();
     if !of_key.is_ok_and(|found| found.is_none_or(|(_, usage)| signs_content(&usage))) {
-        return Err("a signer whose key is not for signatures".to_owned());
+        return Err("a signer whose key does not allow signatures".to_owned());
     }
     leads_to_named(signer, &known, &authorities.0, at)?;
     Ok(signer.tbs_certificate().subject().to_string())
@@ -322,26 +322,26 @@ fn signed_by(info: &SignerInfo, content: &[u8], signer: &Certificate) -> Result<
     };
     let kind = one(CONTENT_TYPE).and_then(|value| value.decode_as::<ObjectIdentifier>().ok());
     if kind != Some(TST_INFO) {
-        return Err("another type of content than is signed".to_owned());
+        return Err("a content type other than the signed one".to_owned());
     }
     let content = OctetString::from_der(content)
         .map_or_else(|_| content.to_vec(), |octets| octets.as_bytes().to_vec());
     let digest = hashed(info.digest_alg.oid, &content).ok_or("a hash other than SHA-2")?;
     if one(MESSAGE_DIGEST).map(Any::value) != Some(digest.as_slice()) {
-        return Err("another digest than that of its content".to_owned());
+        return Err("a digest that does not match its content".to_owned());
     }
     let named = one(SIGNING_CERTIFICATE_V2).and_then(certificate_digest);
-    let (algorithm, named) = named.ok_or("no digest of its certificate by SHA-2 (ESSCertIDv2)")?;
+    let (algorithm, named) = named.ok_or("no SHA-2 digest of its certificate (ESSCertIDv2)")?;
     let own = signer.to_der().map_err(|error| error.to_string())?;
     if hashed(algorithm, &own) != Some(named) {
-        return Err("the digest of another certificate".to_owned());
+        return Err("the digest of a different certificate".to_owned());
     }
     let message = attributes.to_der().map_err(|error| error.to_string())?;
     let algorithm = (info.signature_algorithm.oid, info.digest_alg.oid);
     let key = signer.tbs_certificate().subject_public_key_info();
     match verifies(key, algorithm, &message, info.signature.as_bytes()) {
         true => Ok(()),
-        false => Err("a signature that does not verify".to_owned()),
+        false => Err("a signature that its key does not verify".to_owned()),
     }
 }
 
@@ -436,7 +436,10 @@ fn leads_to_named(
             return Err(format!("a time at which `{}` was not valid", own.subject()));
         }
         if let Some(unknown) = unknown_extension(here) {
-            return Err(format!("a critical extension of `{}`, {unknown}", own.subject()));
+            return Err(format!(
+                "an unsupported critical extension of `{}`, {unknown}",
+                own.subject()
+            ));
         }
         if named.contains(here) {
             return Ok(());
@@ -457,10 +460,10 @@ fn leads_to_named(
         };
         match known.iter().find(issued) {
             Some(issuer) if *issuer != here => here = issuer,
-            _ => return Err(format!("no issuer of `{}` that was named", own.subject())),
+            _ => return Err(format!("no trusted issuer of `{}`", own.subject())),
         }
     }
-    Err(format!("more than {LONGEST} certificates"))
+    Err(format!("a chain of more than {LONGEST} certificates"))
 }
 
 /// A critical extension that is not looked at here: whoever does not know what it restricts must not believe its certificate (RFC 5280,
@@ -535,19 +538,19 @@ mod tests {
             ("late", "not valid"),
             ("authority-expired", "`CN=short` was not valid"),
             ("signer-expired", "`CN=signer-short` was not valid"),
-            ("between-is-missing", "no issuer"),
+            ("between-is-missing", "no trusted issuer"),
             ("between-expired", "`CN=middle-short` was not valid"),
-            ("between-is-no-authority", "no issuer of `CN=by-middle-plain`"),
-            ("between-may-not-sign", "no issuer of `CN=by-middle-lists`"),
-            ("between-is-too-long", "no issuer of `CN=middle-beyond`"),
-            ("usage-none", "not for timestamps alone"),
-            ("usage-other", "not for timestamps alone"),
-            ("usage-any", "not for timestamps alone"),
-            ("usage-not-critical", "not for timestamps alone"),
-            ("usage-two", "not for timestamps alone"),
-            ("usage-of-key", "a signer whose key is not for signatures"),
-            ("extension-of-signer", "a critical extension of `CN=restricted`"),
-            ("extension-between", "a critical extension of `CN=middle-restricted`"),
+            ("between-is-no-authority", "no trusted issuer of `CN=by-middle-plain`"),
+            ("between-may-not-sign", "no trusted issuer of `CN=by-middle-lists`"),
+            ("between-is-too-long", "no trusted issuer of `CN=middle-beyond`"),
+            ("usage-none", "not only for timestamps"),
+            ("usage-other", "not only for timestamps"),
+            ("usage-any", "not only for timestamps"),
+            ("usage-not-critical", "not only for timestamps"),
+            ("usage-two", "not only for timestamps"),
+            ("usage-of-key", "a signer whose key does not allow signatures"),
+            ("extension-of-signer", "critical extension of `CN=restricted`"),
+            ("extension-between", "critical extension of `CN=middle-restricted`"),
         ];
         let both = Authorities::load(&[file("chains/root.pem"), file("chains/short.pem")]).unwrap();
         let load = |name: &str| load(&file(&format!("chains/{name}.tst")), &both);

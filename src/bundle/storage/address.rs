@@ -1,5 +1,5 @@
-//! Where a store is, as somebody names it: the path of a folder, or a URL. What a URL may not hold, credentials first of
-//! all, is refused here and shown nowhere.
+//! The address of a store: the path of a folder, or a URL. URLs with forbidden parts, above all
+//! credentials, are rejected here, and no message shows them.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ pub struct CloudAddress {
     pub scheme: &'static str,
     /// The bucket or the container; with `https`, the server and its port.
     pub host: String,
-    /// What the names of all objects begin with, without a slash at either end; may be empty.
+    /// The prefix of all object names, without a slash at either end; may be empty.
     pub prefix: String,
 }
 
@@ -53,24 +53,28 @@ impl Address {
         let (Some(&scheme), Some(rest)) = (known, rest.strip_prefix('/')) else {
             let expected = format!("`file://`, `{}://`", CLOUD[..4].join("://`, `"));
             let place = Location::file(format!("{}:/…", name::cut(scheme)));
-            return Err(BAD_ADDRESS.at(place, expected, "another beginning"));
+            return Err(BAD_ADDRESS.at(place, expected, "a different scheme"));
         };
         // What stands before an `@` or behind a `?` may be a secret, and a secret may hold slashes.
         if let Some(at) = rest.find(['@', '?', '#']) {
             let found = match rest.as_bytes()[at] {
-                b'@' => "a `@`: user names and passwords are taken from the environment alone",
-                b'?' => "a `?`: signatures and tokens are taken from the environment alone",
+                b'@' => "a `@`: user names and passwords are read only from the environment",
+                b'?' => "a `?`: signatures and tokens are read only from the environment",
                 _ => "a `#`",
             };
             let place = Location::file(format!("{scheme}://…"));
-            return Err(BAD_ADDRESS.at(place, "a host and a path, and nothing else", found));
+            return Err(BAD_ADDRESS.at(place, "only a host and a path", found));
         }
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         if scheme == FILE {
             return folder(host, path).ok_or_else(|| {
                 let expected =
                     "`file:///`, then a path in which special characters are `%` and two digits";
-                BAD_ADDRESS.at(Location::file(format!("file://{rest}")), expected, "another form")
+                BAD_ADDRESS.at(
+                    Location::file(format!("file://{rest}")),
+                    expected,
+                    "a different form",
+                )
             });
         }
         let address = CloudAddress {
@@ -99,8 +103,8 @@ impl Address {
             }
         };
         split.ok_or_else(|| {
-            let found = "a whole bucket, server or folder";
-            BAD_ADDRESS.at(Location::file(shown), "the place of one object", found)
+            let found = "an entire bucket, server or folder";
+            BAD_ADDRESS.at(Location::file(shown), "the address of one object", found)
         })
     }
 
@@ -138,9 +142,8 @@ impl CloudAddress {
                 || (self.is_server() && b":[]".contains(&byte))
         };
         if self.host.is_empty() || !self.host.bytes().all(plain) {
-            let expected =
-                if self.is_server() { "the name of a server" } else { "the name of a bucket" };
-            return bad(expected, "another text");
+            let expected = if self.is_server() { "a server name" } else { "a bucket name" };
+            return bad(expected, "other characters");
         }
         if self.scheme == "http" && !is_loopback(&self.host) {
             return bad("`https://`, or `http://` to this machine", "`http://` to another machine");

@@ -1,5 +1,5 @@
-//! Bundles that lie in a store, fetched into a folder: each file is hashed as it passes by, and what the manifests do not list, or
-//! list otherwise, is not taken.
+//! Bundles in a store, fetched into a folder: each file is hashed while it is fetched, and files that the manifests do not list, or
+//! list with a different digest, are rejected.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -32,7 +32,7 @@ pub fn fetch_bundle(store: &Store, name: &str, into: &Path) -> Result<PathBuf, E
     let Some(declaration) = remote.document(DECLARATION)? else {
         let place = Location::file(remote.shown(""));
         let error = NOT_A_BAG.at(place, "`bagit.txt` and `data/`", "no `bagit.txt`");
-        return Err(error.help("check the URL; a run that still trains is no bundle yet"));
+        return Err(error.help("check the URL; a run that is still training is not a bundle yet"));
     };
     let [info, tags, manifest] =
         [INFO, TAG_MANIFEST, PAYLOAD].map(|tag| remote.required_document(tag));
@@ -100,7 +100,7 @@ impl Remote<'_> {
             let is_marker = bytes == 0 && (object == self.name || is_folder(file));
             if !payload.files.contains_key(file) && !is_tag(file) && !is_marker {
                 let place = Location::file(self.shown(file));
-                return Err(EXTRA_FILE.at(place, "a file that the manifest lists", "this file"));
+                return Err(EXTRA_FILE.at(place, "a file listed in the manifest", "this file"));
             }
         }
         Ok(())
@@ -134,7 +134,7 @@ impl Remote<'_> {
         let mut hasher = Hasher::default();
         let mut sink = |piece: &[u8]| {
             if !left.take(piece.len()) {
-                let expected = format!("as many bytes as `{INFO}` says");
+                let expected = format!("the byte count stated in `{INFO}`");
                 return Err(WRONG_SIZE.at(place(), expected, "more"));
             }
             hasher.update(piece);
@@ -165,9 +165,9 @@ impl Remote<'_> {
     }
 
     fn not_written(&self, name: &str, error: &std::io::Error) -> Error {
-        let expected = "room for it in the temporary folder";
+        let expected = "space for it in the temporary folder";
         let error = NOT_WRITTEN.at(Location::file(self.shown(name)), expected, error.to_string());
-        error.help("set `TMPDIR` to a folder with more room, or fetch the bundle yourself")
+        error.help("set `TMPDIR` to a folder with more space, or download the bundle yourself")
     }
 }
 
@@ -179,9 +179,9 @@ fn has_room(folder: &Path, bytes: u64, place: impl Fn() -> Location) -> Result<(
     if bytes <= free {
         return Ok(());
     }
-    let (expected, found) = (format!("{bytes} bytes of room"), format!("{free} bytes"));
+    let (expected, found) = (format!("{bytes} bytes of free space"), format!("{free} bytes"));
     let error = NOT_WRITTEN.at(place(), expected, found);
-    Err(error.help("set `TMPDIR` to a folder with more room, or fetch the bundle yourself"))
+    Err(error.help("set `TMPDIR` to a folder with more space, or download the bundle yourself"))
 }
 
 #[cfg(test)]

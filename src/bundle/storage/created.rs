@@ -1,4 +1,4 @@
-//! What came of writing an object that was not to replace another.
+//! The result of writing an object that was not to replace another.
 
 /// Whether an object was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

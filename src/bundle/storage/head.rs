@@ -1,5 +1,5 @@
-//! What tells of a model without its weights: headers of checkpoints, configs and indices, fetched into a folder. A checkpoint is there
-//! with its header and its length, and holes in the place of its tensors, so that who reads headers reads it like any other.
+//! Metadata of a model without its weights: headers of checkpoints, configs and indices, fetched into a folder. A checkpoint is there
+//! with its header and its length, and holes in place of its tensors, so that its header is read like any other.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -21,7 +21,7 @@ const MOST: u64 = 4 << 20;
 const INDEX_CAP: usize = 64 << 20;
 /// The most files of which one model is made.
 const FILES_CAP: usize = 2_000;
-/// What lies beside checkpoints.
+/// The files next to checkpoints.
 const CONFIG: &str = "config.json";
 
 /// Fetches what tells of the model in the file `name` of a store into the folder `into`, which belongs to the caller alone, and
@@ -31,7 +31,7 @@ pub fn fetch_head(store: &Store, name: &str, into: &Path) -> Result<PathBuf, Err
     let model = Model { store, into };
     let Some(path) = model.copy(name)? else {
         let place = Location::file(model.shown(name));
-        return Err(UNREADABLE.at(place, "a file of a model", "nothing"));
+        return Err(UNREADABLE.at(place, "a model file", "nothing"));
     };
     if !name.ends_with(".json") || name.ends_with(".index.json") {
         model.copy(CONFIG)?;
@@ -98,10 +98,10 @@ impl Model<'_> {
         };
         let Some(ObjectPart { bytes, length }) = part else { return Ok(None) };
         write(&path, &bytes, length).map_err(|error| {
-            let expected = "room for headers in the temporary folder";
+            let expected = "space for headers in the temporary folder";
             let place = Location::file(self.shown(name));
             let error = NOT_WRITTEN.at(place, expected, error.to_string());
-            error.help("set `TMPDIR` to a folder with more room")
+            error.help("set `TMPDIR` to a folder with more space")
         })?;
         Ok(Some(path))
     }
@@ -151,7 +151,11 @@ impl Model<'_> {
             Some(part) => Ok(part.bytes),
             None => {
                 let place = Location::file(self.shown(name));
-                Err(UNREADABLE.at(place, "an object that stays as it is", "one that changed"))
+                Err(UNREADABLE.at(
+                    place,
+                    "an unchanged object",
+                    "an object that changed while it was read",
+                ))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! How long somebody waits for a server, and how often it is asked again.
+//! Timeouts and retries for servers.
 
 use std::time::Duration;
 

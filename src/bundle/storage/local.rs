@@ -1,9 +1,9 @@
-//! A store that is a folder, of this machine or mounted from another.
+//! A folder as a store, on this machine or mounted from another.
 //!
-//! An object is written under a name that nobody else draws, synced, and only then given its own, so two writers never see
-//! each other's halves, also where they are two hosts on NFS. The sync is what tells of a disk that is full: file systems of
-//! a network take bytes and refuse them later. The folder is not synced: after a power failure an object is whole or absent,
-//! and what is absent is written again.
+//! An object is written under a unique random name, synced, and only then renamed, so two writers never see
+//! each other's partial files, even on two NFS hosts. The sync detects a full disk: network file
+//! systems accept bytes and reject them later. The folder is not synced: after a power failure an object is whole or absent,
+//! and absent ones are written again.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -155,8 +155,7 @@ impl LocalStore {
         objects: &mut Vec<(String, u64)>,
         folders: &mut Vec<String>,
     ) -> Result<(), Error> {
-        let failed =
-            |error| self.failed(&UNREADABLE, folder, "a folder that can be listed", &error);
+        let failed = |error| self.failed(&UNREADABLE, folder, "a readable folder", &error);
         let entries = match fs::read_dir(self.path(folder)) {
             Err(error) if is_absent(&error) => return Ok(()),
             entries => entries.map_err(failed)?,
@@ -185,7 +184,7 @@ impl LocalStore {
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
             let found = format!("`{}`", name.display());
-            return Err(NOT_AN_OBJECT.at(self.place(folder), "names that are text", found));
+            return Err(NOT_AN_OBJECT.at(self.place(folder), "names in UTF-8", found));
         };
         let is_own = !name.starts_with('.');
         let below = if folder.is_empty() { String::new() } else { format!("{folder}/") };
@@ -226,11 +225,11 @@ impl LocalStore {
     }
 
     fn unreadable(&self, name: &str, error: &io::Error) -> Error {
-        self.failed(&UNREADABLE, name, "an object that can be read", error)
+        self.failed(&UNREADABLE, name, "a readable object", error)
     }
 
     fn not_written(&self, name: &str, error: &io::Error) -> Error {
-        self.failed(&NOT_WRITTEN, name, "an object that is written as a whole", error)
+        self.failed(&NOT_WRITTEN, name, "an object written completely", error)
     }
 
     fn failed(&self, code: &'static Code, name: &str, expected: &str, error: &io::Error) -> Error {

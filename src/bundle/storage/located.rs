@@ -1,4 +1,4 @@
-//! What somebody names by a path or a URL: where it lies here, and what messages call it.
+//! The local place of a path or a URL that somebody passes, and its name in messages.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::storage::store::Store;
 pub struct Located {
     /// Where it is.
     pub path: PathBuf,
-    /// What messages call it: its path as it was named, or its URL.
+    /// Its name in messages: its path as passed, or its URL.
     pub shown: String,
     fetched: Option<TempDir>,
 }
@@ -71,6 +71,6 @@ pub fn is_url(named: &Path) -> bool {
 fn temporary() -> Result<TempDir, Error> {
     tempfile::Builder::new().prefix("repro-").tempdir().map_err(|error| {
         let place = Location::file("temporary folder");
-        NOT_WRITTEN.at(place, "a folder of its own", error.to_string())
+        NOT_WRITTEN.at(place, "a new temporary folder", error.to_string())
     })
 }

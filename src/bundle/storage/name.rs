@@ -1,4 +1,4 @@
-//! What an object may be called: the same in a folder, in a URL and in a bucket, and never a way out of any of them.
+//! The valid object names: the same in a folder, in a URL and in a bucket, and never a way out of any of them.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! What a store may know of its surroundings: credentials, servers, limits.
+//! The environment of a store: credentials, servers, limits.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -10,7 +10,7 @@ use crate::portable::router::{Coefficients, Gate, Router, TOKENS};
 /// Slots that one item puts in their places.
 const SLOTS: usize = 256;
 
-/// What a router chose.
+/// The choices of a router.
 #[derive(Debug)]
 pub struct Chosen {
     router: Router,
@@ -27,11 +27,11 @@ pub struct Chosen {
     pub gates: DeviceTable<f32>,
     /// Sums over parts of the tokens: of each expert's share, and then of squares and of ties.
     parts: DeviceTable<f64>,
-    /// What the loss of uneven loads adds to the gradient of each score, where that is not of these choices alone.
+    /// The contribution of the loss of uneven loads to the gradient of each score, if it does not come from these choices alone.
     uneven: Option<DeviceTable<f32>>,
 }
 
-/// What the choices of some tokens come to, as [`crate::portable::router::Routing`] has it.
+/// The result of the choices of some tokens, as [`crate::portable::router::Routing`] has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChosenSums {
     /// Tokens of each expert.
@@ -50,7 +50,7 @@ pub struct Arranged {
     pub(super) experts: usize,
     per_token: usize,
     pub(super) offsets: DeviceTable<i32>,
-    /// What groups of products work on.
+    /// The work of groups of products.
     pub(super) tiles: DeviceTable<i32>,
     slot_rows: DeviceTable<i32>,
     row_tokens: DeviceTable<i32>,
@@ -141,7 +141,7 @@ impl Device {
         chosen
     }
 
-    /// What the choices come to; this waits for the device.
+    /// The result of the choices; this waits for the device.
     pub fn chosen_sums(&self, chosen: &Chosen, arranged: &Arranged) -> ChosenSums {
         let experts = chosen.router.experts;
         let (parts, offsets) = (chosen.parts.read_all(), arranged.offsets.read_all());

@@ -1,5 +1,5 @@
-//! Devices of CUDA, by the interface of its driver. The driver's library is loaded when it is asked for; nothing else of CUDA
-//! has to be there, neither to build nor to run.
+//! CUDA devices, through the driver interface. The driver library is loaded on demand; no other part of CUDA
+//! is needed to build or to run.
 
 #![expect(clippy::too_many_arguments, reason = "a launch of the driver has eleven")]
 
@@ -27,7 +27,7 @@ const LOG_AND_SIZE: [i32; 2] = [5, 6];
 
 type Handle = *mut c_void;
 
-/// What is called of the driver. Names that end with `_v2` are those that `cuda.h` means by the plain ones; drivers have all
+/// The called functions of the driver. Names that end with `_v2` are those that `cuda.h` means by the plain ones; drivers have all
 /// of these since CUDA 11.
 #[derive(WrapperApi)]
 struct Api {
@@ -118,22 +118,22 @@ fn api() -> Result<&'static Api, DeviceError> {
         let api = unsafe { Container::<Api>::load(LIBRARY) }.map_err(|error| {
             missing(match error {
                 dlopen2::Error::OpeningLibraryError(_) => format!(
-                    "its driver library `{LIBRARY}` is missing: it comes with NVIDIA's driver"
+                    "its driver library `{LIBRARY}` is missing; NVIDIA's driver includes it"
                 ),
-                error => format!("`{LIBRARY}` is no driver that is new enough: {error}"),
+                error => format!("the driver in `{LIBRARY}` is too old: {error}"),
             })
         })?;
         // SAFETY: it comes before all other calls.
         match unsafe { api.init(0) } {
             0 => Ok(api),
-            code => Err(missing(format!("its driver answers {}", api.named(code)))),
+            code => Err(missing(format!("its driver returns {}", api.named(code)))),
         }
     });
     loaded.as_deref().map_err(Clone::clone)
 }
 
 impl Api {
-    /// What a code means.
+    /// The meaning of a code.
     fn named(&self, code: i32) -> String {
         let (mut name, mut text) = (ptr::null(), ptr::null());
         // SAFETY: the answers are texts that stay, or null where the code is unknown.
@@ -178,16 +178,16 @@ impl Api {
         })
     }
 
-    /// What a device would need for kernels of this compute capability, and does not have.
+    /// The requirements of kernels for this compute capability that a device lacks.
     fn lacking(&self, device: i32, least: [i32; 2]) -> Option<String> {
         let (version, [major, minor]) = (self.version(), self.capability(device));
         let [least_major, least_minor] = least;
         if version < DRIVER {
             let (least, own) = (version_text(DRIVER), version_text(version));
-            Some(format!("driver of {least} or later: its driver is one of {own}"))
+            Some(format!("driver {least} or later: its driver is {own}"))
         } else if [major, minor] < least {
-            let least = format!("compute capability of {least_major}.{least_minor} or more");
-            Some(format!("{least}: its own is {major}.{minor}"))
+            let least = format!("compute capability {least_major}.{least_minor} or higher");
+            Some(format!("{least}: it has {major}.{minor}"))
         } else {
             None
         }
@@ -213,13 +213,13 @@ pub fn devices() -> Result<Vec<i32>, DeviceError> {
         let mut device = 0;
         // SAFETY: the answer is a number.
         let code = unsafe { api.device(&raw mut device, number) };
-        api.answered(code, &format!("name device {number}")).map(|()| device)
+        api.answered(code, &format!("read the name of device {number}")).map(|()| device)
     };
     let all = (0..count).map(device).collect::<Result<Vec<_>, _>>()?;
     if all.is_empty() { Err(missing("its driver has no device".to_owned())) } else { Ok(all) }
 }
 
-/// What is said of a device.
+/// The description of a device.
 pub fn described(device: i32) -> Result<Listed, DeviceError> {
     let api = api()?;
     let mut memory = 0;
@@ -235,7 +235,7 @@ pub fn described(device: i32) -> Result<Listed, DeviceError> {
 /// Groups as the driver takes them.
 fn grid(kernel: &str, groups: [usize; 3]) -> Result<[u32; 3], DeviceError> {
     if std::iter::zip(groups, MOST_GROUPS).any(|(own, most)| own > most) {
-        let what = format!("`{kernel}` has {groups:?} groups, and CUDA takes {MOST_GROUPS:?}");
+        let what = format!("`{kernel}` has {groups:?} groups, more than CUDA's {MOST_GROUPS:?}");
         return Err(DeviceError::Failed { what });
     }
     Ok(groups.map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
@@ -271,7 +271,7 @@ impl Cuda {
         let (mut context, module) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the answer is a handle, which `Drop` gives back.
         let code = unsafe { api.retain_context(&raw mut context, device) };
-        api.answered(code, "make a context")?;
+        api.answered(code, "create a context")?;
         let mut opened = Self { api, device, context, module, kernels: HashMap::new() };
         opened.compile(image)?;
         Ok(opened)
@@ -307,12 +307,12 @@ impl Cuda {
     /// Has the calls of this thread mean this device.
     fn enter(&self) -> Result<(), DeviceError> {
         // SAFETY: the context is kept until `Drop`.
-        self.api.answered(unsafe { self.api.set_context(self.context) }, "take its context")
+        self.api.answered(unsafe { self.api.set_context(self.context) }, "activate its context")
     }
 
     /// The answer of a call that comes after work under way: what it tells may be of that work.
     fn found(&self, code: i32, what: &str) -> Result<(), DeviceError> {
-        self.api.answered(code, &format!("{what}, or do what came before"))
+        self.api.answered(code, &format!("{what}, or an earlier operation"))
     }
 }
 
@@ -338,7 +338,7 @@ impl Driver for Cuda {
         let mut handle = 0;
         // SAFETY: the answer is an address of the device.
         let code = unsafe { self.api.allocate(&raw mut handle, bytes) };
-        self.found(code, &format!("give {bytes} bytes of memory"))?;
+        self.found(code, &format!("allocate {bytes} bytes of memory"))?;
         Ok(Memory { handle, bytes })
     }
 

@@ -1,4 +1,4 @@
-//! A device, and the tables that lie on it.
+//! A device, and the tables in its memory.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Device {
         self.block
     }
 
-    /// What `--device` calls it.
+    /// Its id for `--device`.
     pub fn id(&self) -> &str {
         &self.queue.id
     }
@@ -46,7 +46,7 @@ impl Device {
         self.queue.products
     }
 
-    /// What went wrong first, if anything did. All work after it was dropped, and numbers that were read are none.
+    /// The first error, if there was one. All work after it was dropped, and numbers that were read are invalid.
     pub fn fault(&self) -> Option<DeviceError> {
         self.queue.fault()
     }

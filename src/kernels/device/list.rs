@@ -1,4 +1,4 @@
-//! What devices there are.
+//! The available devices.
 
 use super::cuda::{self, Cuda};
 use super::handle::Device;
@@ -8,7 +8,7 @@ use super::queue::Queue;
 use super::runtime::{DeviceError, Driver, Listed};
 use super::text::{self, MANY_ITEMS, ONE_ITEM};
 
-/// What runs devices.
+/// The runtimes of devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runtime {
     /// Any device with a driver of OpenCL 1.2 or later.
@@ -21,7 +21,7 @@ impl Runtime {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::OpenCl, Self::Cuda];
 
-    /// What ids of its devices begin with.
+    /// The prefix of ids of its devices.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::OpenCl => "opencl",
@@ -56,9 +56,9 @@ pub fn open(id: &str) -> Result<Device, DeviceError> {
     let unknown = |known: String| DeviceError::Unknown { id: id.to_owned(), known };
     let Some((runtime, number)) = parse(id) else {
         let prefixes = Runtime::ALL.map(|runtime| format!("`{}:0`", runtime.prefix()));
-        return Err(unknown(format!("are the ids `cpu` and {}", prefixes.join(", "))));
+        return Err(unknown(format!("the ids are `cpu` and {}", prefixes.join(", "))));
     };
-    let numbered = |devices: usize, of: &str| unknown(format!("are {devices} of {of}"));
+    let numbered = |devices: usize, of: &str| unknown(format!("{of} has {devices}"));
     let (name, products, driver): (_, _, Box<dyn Driver>) = match runtime {
         Runtime::OpenCl => {
             let all = opencl::devices()?;

@@ -1,10 +1,10 @@
-//! The formulas of `portable-f32/1` on devices of their own: graphics processors, and whatever else speaks OpenCL.
+//! The formulas of `portable-f32/1` on devices: GPUs, and everything else that supports OpenCL.
 //!
-//! One text of kernels (`text/`) is OpenCL C and CUDA C at once. A [`Device`] holds it compiled, lends [`DeviceTable`]s that lie
-//! in its memory, and runs kernels on them one after the other; what it answers has the bits of `portable`, or
-//! `golden` says so. Which operation follows which is left to `replay`.
+//! One kernel source (`text/`) is both OpenCL C and CUDA C. A [`Device`] contains it compiled, provides [`DeviceTable`]s
+//! in its memory, and runs kernels on them one after the other; its results have the bits of `portable`, or
+//! `golden` reports it. `replay` decides the order of operations.
 //!
-//! Work is handed over and not waited for. What goes wrong is kept, and later work is dropped: [`Device::fault`] tells it.
+//! Work is queued without waiting. The first error is kept, and later work is dropped: [`Device::fault`] returns it.
 
 mod arrange;
 mod attention;

@@ -12,7 +12,7 @@ use crate::portable::rounding::{BF16, Rounding};
 /// To the nearest bfloat16.
 const NEAREST: Rounding = Rounding { kept: BF16, seed: None };
 
-/// What of an iteration is rounded.
+/// The rounded parts of an iteration.
 #[derive(Debug, Clone, Copy)]
 struct MuonRounded {
     operations: Operations,
@@ -21,7 +21,7 @@ struct MuonRounded {
 }
 
 impl MuonRounded {
-    /// What is an operation by itself, where this holds.
+    /// Whether to round a part, given whether it is an operation of its own.
     fn where_one(self, is_one: bool) -> bool {
         self.any && is_one
     }

@@ -1,4 +1,4 @@
-//! Devices of OpenCL. Its library is loaded when it is asked for, and the text is compiled by the device's own compiler.
+//! OpenCL devices. The library is loaded on demand, and the device's own compiler compiles the kernel source.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
@@ -35,7 +35,7 @@ use super::text::{self, ITEMS, PREFIX, TEXT};
 
 /// The way to a device of OpenCL where none is found.
 const WAY_OUT: &str =
-    "`apt-get install pocl-opencl-icd ocl-icd-libopencl1` has one that runs on the processor";
+    "`apt-get install pocl-opencl-icd ocl-icd-libopencl1` installs one that runs on the CPU";
 
 /// Letters of a device's name that are kept.
 const NAME: usize = 200;
@@ -97,7 +97,7 @@ fn is(device: cl_device_id, what: u32) -> bool {
     get_device_info(device, what).is_ok_and(|info| info.to_uint() != 0)
 }
 
-/// What is said of a device.
+/// The description of a device.
 pub fn described(device: cl_device_id) -> Listed {
     let _turn = turn();
     Listed {
@@ -107,30 +107,30 @@ pub fn described(device: cl_device_id) -> Listed {
     }
 }
 
-/// What a device would need and does not have.
+/// The first requirement that a device lacks.
 fn lacking(device: cl_device_id) -> Option<&'static str> {
     let (single, double) = (
         number_of(device, CL_DEVICE_SINGLE_FP_CONFIG),
         number_of(device, CL_DEVICE_DOUBLE_FP_CONFIG),
     );
     let needs = [
-        (is(device, CL_DEVICE_AVAILABLE), "free moment: its driver says that it is not available"),
-        (is(device, CL_DEVICE_COMPILER_AVAILABLE), "compiler of OpenCL C"),
+        (is(device, CL_DEVICE_AVAILABLE), "available driver"),
+        (is(device, CL_DEVICE_COMPILER_AVAILABLE), "OpenCL C compiler"),
         (double != 0, "float64"),
-        (single & CL_FP_ROUND_TO_NEAREST != 0, "rounding to the nearest"),
+        (single & CL_FP_ROUND_TO_NEAREST != 0, "rounding to nearest"),
         (
             single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
             "correctly rounded division and square root",
         ),
-        (single & CL_FP_DENORM != 0, "numbers below the smallest normal one"),
+        (single & CL_FP_DENORM != 0, "support for subnormal numbers"),
         (single & CL_FP_INF_NAN != 0, "infinities"),
-        (single & CL_FP_FMA != 0, "fused multiplication and addition"),
+        (single & CL_FP_FMA != 0, "fused multiply-add"),
         (
             get_device_info(device, CL_DEVICE_MAX_WORK_GROUP_SIZE)
                 .is_ok_and(|size| size.to_size() >= ITEMS),
-            "groups of 256 items",
+            "work groups of 256 items",
         ),
-        (number_of(device, CL_DEVICE_LOCAL_MEM_SIZE) >= 16 << 10, "shared memory of 16 KiB"),
+        (number_of(device, CL_DEVICE_LOCAL_MEM_SIZE) >= 16 << 10, "16 KiB of shared memory"),
     ];
     needs.into_iter().find(|(has, _)| !has).map(|(_, what)| what)
 }
@@ -156,7 +156,7 @@ impl OpenCl {
             return Err(DeviceError::Lacks { device, what: what.to_owned() });
         }
         let context = create_context(&[device], ptr::null(), None, ptr::null_mut())
-            .map_err(|code| failed("make a context", code))?;
+            .map_err(|code| failed("create a context", code))?;
         let (queue, program) = (ptr::null_mut(), ptr::null_mut());
         Ok(Self { context, queue, program, kernels: HashMap::new() })
     }
@@ -166,9 +166,9 @@ impl OpenCl {
         let _turn = turn();
         // SAFETY: the device is that of the context.
         self.queue = unsafe { create_command_queue(self.context, device, 0) }
-            .map_err(|code| failed("make a queue", code))?;
+            .map_err(|code| failed("create a queue", code))?;
         self.program = create_program_with_source(self.context, &[TEXT])
-            .map_err(|code| failed("take the kernels", code))?;
+            .map_err(|code| failed("load the kernels", code))?;
         let mut options = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt".to_owned();
         if is_processor(device) {
             options.push_str(" -DONE_ITEM");
@@ -225,7 +225,8 @@ impl Driver for OpenCl {
         // SAFETY: without a host pointer the flags leave nothing to chance.
         let made =
             unsafe { create_buffer(self.context, CL_MEM_READ_WRITE, bytes, ptr::null_mut()) };
-        let handle = made.map_err(|code| failed(&format!("give {bytes} bytes of memory"), code))?;
+        let handle =
+            made.map_err(|code| failed(&format!("allocate {bytes} bytes of memory"), code))?;
         Ok(Memory { handle: handle as u64, bytes })
     }
 
@@ -271,7 +272,7 @@ impl Driver for OpenCl {
             // SAFETY: `Device` has held the arguments against the kernel's parameters; values are copied by the call.
             let answer = unsafe { set_kernel_arg(own, place, size, value) };
             place += 1;
-            answer.map_err(|code| failed(&format!("take argument {place} of `{kernel}`"), code))
+            answer.map_err(|code| failed(&format!("set argument {place} of `{kernel}`"), code))
         };
         for argument in arguments {
             match argument {

@@ -72,16 +72,16 @@ pub enum KRange {
     ColumnsToTile,
 }
 
-/// What a product is added to.
+/// The addend of a product.
 #[derive(Debug, Clone, Copy)]
 pub enum Added<'a> {
     /// Nothing.
     Nothing,
     /// A table of the same shape.
     Table(&'a DeviceTable<f32>),
-    /// What lies where it goes.
+    /// The values already in its place.
     Own,
-    /// What lies there is the sum of the blocks of k before.
+    /// The sum of the earlier blocks of k, already in its place.
     Blocks,
 }
 
@@ -96,7 +96,7 @@ pub struct Product<'a> {
     pub batches: ProductBatches,
     /// Which of k rows take.
     pub range: KRange,
-    /// What is added.
+    /// The addend.
     pub added: Added<'a>,
 }
 
@@ -119,7 +119,7 @@ pub struct ProductPlace<'a> {
     pub batch: [usize; 2],
 }
 
-/// What groups of a launch work on.
+/// The work of the groups of a launch.
 enum Work<'a> {
     Batches,
     /// Rows of experts.

@@ -1,5 +1,5 @@
-//! The kernels as PTX, which CUDA's driver compiles for its device. `scripts/ptx.sh` makes it from the text, so that nobody
-//! who builds this needs CUDA; the tests here hold it against the text, and need none either.
+//! The kernels as PTX, which CUDA's driver compiles for its device. `scripts/ptx.sh` generates it from the source, so that
+//! building this does not need CUDA; the tests here compare it with the source, and do not need CUDA either.
 
 /// All kernels, and the zero where the driver stops to read.
 pub const PTX: &str = concat!(include_str!("text/kernels.ptx"), "\0");

@@ -1,4 +1,4 @@
-//! The work of a device: memory that is used again, copies, launches, and what went wrong first.
+//! The work queue of a device: reused memory, copies, launches, and the first error.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ const GRAIN: usize = 256;
 
 /// Work is done in the order of the calls.
 pub struct Queue {
-    /// What `--device` calls the device.
+    /// The id of the device for `--device`.
     pub id: String,
     /// Its name.
     pub name: String,
@@ -77,7 +77,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What went wrong first.
+    /// The first error.
     pub fn fault(&self) -> Option<DeviceError> {
         self.state().fault.clone()
     }
@@ -149,9 +149,9 @@ fn check(kernel: &str, arguments: &[KernelArgument]) -> Result<(), DeviceError> 
     let first = first.or((parameters.len() != arguments.len()).then_some(arguments.len()));
     match first {
         None => Ok(()),
-        Some(at) => {
-            Err(DeviceError::Failed { what: format!("`{kernel}` takes another argument {at}") })
-        }
+        Some(at) => Err(DeviceError::Failed {
+            what: format!("`{kernel}` expects a different argument {at}"),
+        }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is made of rows of numbers: norms, gated activations, surprises.
+//! Operations on rows of numbers: norms, gated activations, surprises.
 
 use super::handle::{Device, int, long};
 use super::table::{DeviceTable, TablePart};

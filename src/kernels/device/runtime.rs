@@ -1,22 +1,22 @@
-//! What runs kernels: memory, copies, launches. There is one for OpenCL and one for CUDA.
+//! The interface to kernels: memory, copies, launches. There is one for OpenCL and one for CUDA.
 
 /// Why a device cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The runtime is not on this machine.
-    #[error("{runtime} is not on this machine: {why}")]
+    #[error("{runtime} is not available on this machine: {why}")]
     NoRuntime {
         /// OpenCL or CUDA.
         runtime: &'static str,
-        /// What was looked for, and the way out.
+        /// The library that was looked for, and the way out.
         why: String,
     },
     /// No device of this number.
-    #[error("there is no device `{id}`; there {known}")]
+    #[error("no device `{id}`; {known}")]
     Unknown {
         /// As it was asked for.
         id: String,
-        /// What there is.
+        /// The available ids or devices.
         known: String,
     },
     /// The device cannot compute these formulas.
@@ -24,18 +24,18 @@ pub enum DeviceError {
     Lacks {
         /// Its name.
         device: String,
-        /// What it would need.
+        /// The missing feature.
         what: String,
     },
     /// A call of the runtime failed.
     #[error("{what}")]
     Failed {
-        /// What was called, and what it answered.
+        /// The call, and its error.
         what: String,
     },
 }
 
-/// What a device says of itself.
+/// The properties that a device reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// Its name.
@@ -49,13 +49,13 @@ pub struct Listed {
 /// A piece of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// What the runtime calls it by.
+    /// The runtime's handle.
     pub handle: u64,
     /// Its size.
     pub bytes: usize,
 }
 
-/// What a kernel is given at one place.
+/// The argument of a kernel at one place.
 #[derive(Debug, Clone, Copy)]
 pub enum KernelArgument {
     /// A piece of memory; its elements begin at this one.

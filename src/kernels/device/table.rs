@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::queue::Queue;
 use super::runtime::{KernelArgument, Memory};
 
-/// What tables are made of.
+/// The element types of tables.
 pub trait Element: Copy + Default + Send + Sync + 'static {
     /// The type in the text of the kernels.
     const NAME: &'static str;

@@ -1,4 +1,4 @@
-//! What the tensor cores of a device compute: one instruction for each tile of [`Inputs`], its results as bits.
+//! The results of a device's tensor cores: one instruction for each tile of [`Inputs`], its results as bits.
 
 use crate::portable::fused_dot::FusedDot;
 
@@ -9,7 +9,7 @@ use super::runtime::{DeviceError, Driver, KernelArgument, Listed, Memory};
 use super::table::{Element, bytes, bytes_mut};
 use super::tensor_inputs::{COLUMNS, Distribution, Inputs, Operand, ROWS, WORDS};
 
-/// What `scripts/ptx.sh` compiles.
+/// The kernels compiled by `scripts/ptx.sh`.
 #[cfg(test)]
 const TEXT: &str = concat!(include_str!("text/dialect.h"), include_str!("text/tensor_cores.cu"));
 
@@ -30,7 +30,7 @@ fn kernel(operand: Operand) -> &'static str {
 /// Inputs of an instruction, and what a device made of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// What is multiplied.
+    /// The type of the factors.
     pub operand: Operand,
     /// The inputs.
     pub inputs: Inputs,
@@ -40,7 +40,7 @@ pub struct Capture {
     pub unsteady: usize,
 }
 
-/// What the tensor cores of a device gave.
+/// The results of a device's tensor cores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorCores {
     /// The device.
@@ -120,12 +120,12 @@ fn find(id: &str) -> Result<i32, DeviceError> {
             return Err(DeviceError::Lacks { device: id.to_owned(), what });
         }
         None => {
-            let known = "are ids such as `cuda:0`".to_owned();
+            let known = "ids look like `cuda:0`".to_owned();
             return Err(DeviceError::Unknown { id: id.to_owned(), known });
         }
     };
     let all = cuda::devices()?;
-    let known = format!("are {} of CUDA", all.len());
+    let known = format!("CUDA has {}", all.len());
     all.get(number).copied().ok_or(DeviceError::Unknown { id: id.to_owned(), known })
 }
 

@@ -1,4 +1,4 @@
-//! What tensor cores are given to multiply: tiles of nine distributions, by a seed.
+//! The inputs of tensor cores: tiles of nine distributions, by a seed.
 
 use crate::portable::rounding::{BF16, TF32};
 
@@ -24,7 +24,7 @@ impl Operand {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Bf16, Self::Fp16, Self::Tf32];
 
-    /// What files and kernels call it.
+    /// The name in files and kernels.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bf16 => "bf16",
@@ -167,7 +167,7 @@ impl Distribution {
         }
     }
 
-    /// What is added to products whose sum and largest one these are.
+    /// The addends of products with this sum and this largest one.
     fn addend(self, sum: f64, largest: f64, random: &mut Random) -> f32 {
         let top = exponent(largest);
         let c = match self {

@@ -1,4 +1,4 @@
-//! What devices compute, held against `portable` bit for bit. Where a machine has none, nothing is held against
+//! The results of devices compared with `portable` bit for bit. Where a machine has none, nothing is compared with
 //! anything, unless `REPRO_REQUIRE_DEVICE` asks for one.
 
 use super::*;
@@ -442,7 +442,7 @@ fn rows_of_tokens() {
     }
 }
 
-/// What no sum has often: not a number, infinities, numbers below the smallest normal one, the largest, zeros.
+/// Special values that sums rarely have: not a number, infinities, subnormal numbers, the largest, zeros.
 const RARE: [f32; 8] =
     [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-40, -1e-42, f32::MAX, -0.0, 0.0];
 
@@ -794,22 +794,19 @@ fn what_a_kernel_does_not_take_is_a_fault_and_stops_the_rest() {
     let mut table = device.upload(&[1.0_f32]);
     device.launch_each("scale", 1, &[(&mut table).into(), 2.0_f64.into(), 1_i64.into()]);
     device.scale(&mut table, 2.0);
-    assert_eq!(device.fault().unwrap().to_string(), "`scale` takes another argument 1");
+    assert_eq!(device.fault().unwrap().to_string(), "`scale` expects a different argument 1");
     assert_eq!(device.table::<f32>(7).read_all(), [0.0; 7]);
 }
 
 #[test]
 fn devices_that_are_not_there_are_named() {
     let unknown = open("opencl").unwrap_err().to_string();
-    assert!(
-        unknown.starts_with("there is no device `opencl`; there are the ids `cpu` and"),
-        "{unknown}"
-    );
+    assert!(unknown.starts_with("no device `opencl`; the ids are `cpu` and"), "{unknown}");
     for runtime in Runtime::ALL {
         let id = format!("{}:99", runtime.prefix());
         let error = open(&id).unwrap_err();
         let expected = match list(runtime) {
-            Ok(_) => format!("there is no device `{id}`; there are "),
+            Ok(_) => format!("no device `{id}`; "),
             Err(missing) => missing.to_string(),
         };
         assert!(error.to_string().starts_with(&expected), "{error}");

@@ -1,4 +1,4 @@
-//! The text of the kernels, and what each of them takes.
+//! The kernel source, and the parameters of each kernel.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ pub const TEXT: &str = concat!(
     include_str!("text/muon.h"),
 );
 
-/// What names of kernels begin with for a runtime, so that none is a function of its language.
+/// The prefix of kernel names for a runtime, so that none is a function of its language.
 pub const PREFIX: &str = "repro_";
 
 /// The numbers of the text that launches depend on.
@@ -38,7 +38,7 @@ pub struct ProductShape {
     pub items: usize,
 }
 
-/// What a kernel takes at one place.
+/// The parameter of a kernel at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameter {
     /// A table of elements of this type, and where it begins.

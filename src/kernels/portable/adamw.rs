@@ -28,7 +28,7 @@ pub struct Update<T> {
     pub c1: T,
     /// The same of beta2.
     pub c2: T,
-    /// What is added to the root of the mean of squares.
+    /// The epsilon added to the root of the mean of squares.
     pub epsilon: T,
 }
 

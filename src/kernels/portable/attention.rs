@@ -283,7 +283,7 @@ impl<T: Real> AttentionShape<T> {
         }
     }
 
-    /// What rounding adds to the sums by which the gradients of scores are found, where the outputs that they are made of
+    /// The rounding correction of the sums by which the gradients of scores are found, where the outputs that they are made of
     /// are rounded or their sums are others: one number for each row of probabilities. `gradients` begin with that of the
     /// first output.
     fn outputs_rounded(

@@ -4,7 +4,7 @@ use super::Real;
 use super::isa::portable;
 use super::reduce::{largest, sum};
 
-/// What is trained beside the surprise, in models of others.
+/// The terms of the loss besides the cross-entropy, in models of others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Regularization<T> {
     /// The share of a target that is spread evenly over all columns (C. Szegedy et al., 2016).

@@ -15,7 +15,7 @@ pub struct Isa {
 /// The sets that kernels are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
-    /// What every machine of the target has.
+    /// The instructions that every machine of the target has.
     Scalar,
     /// AVX2 and fused multiply-add.
     Avx2,

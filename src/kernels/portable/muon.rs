@@ -39,13 +39,13 @@ pub struct MuonUpdate<T> {
     pub steps: u32,
     /// Their `a`, `b` and `c`.
     pub coefficients: [T; 3],
-    /// What keeps the norm from being zero.
+    /// The epsilon that keeps the norm from being zero.
     pub epsilon: T,
     /// Factor of the nearly orthogonal matrix, before the rate.
     pub scale: T,
     /// Which operations are one.
     pub operations: Operations,
-    /// What is rounded to bfloat16.
+    /// The parts rounded to bfloat16.
     pub rounding: MuonRounding,
 }
 
@@ -60,7 +60,7 @@ pub enum Operations {
     Compiled,
 }
 
-/// What becomes of the result of each operation.
+/// The rounding of each operation's result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MuonRounding {
     /// It stays as it is.
@@ -69,7 +69,7 @@ pub enum MuonRounding {
     Bfloat16,
     /// It is moved up or down at random, then rounded to bfloat16: what roundings at the edge do.
     Disturbed {
-        /// What the draws depend on.
+        /// The key of the draws.
         seed: u64,
         /// How far numbers are moved, relative to them. Bfloat16 resolves about 2^-7.
         share: f64,

@@ -38,7 +38,7 @@ pub fn sum<S: Copy + Default, T: Real, const N: usize>(
     halve(lanes, |a, b| a + b)
 }
 
-/// What `of` gives for each lane. Written out, lane by lane, so that the compiler joins the lanes to vectors
+/// The result of `of` for each lane. Written out, lane by lane, so that the compiler joins the lanes to vectors
 /// wherever this is used; a loop over them, or the library's, it joins in some places and not in others.
 #[inline(always)]
 pub fn each_lane<T>(of: impl Fn(usize) -> T) -> [T; LANES] {

@@ -42,7 +42,7 @@ pub struct Coefficients {
     pub z: f64,
 }
 
-/// What the router did with some tokens.
+/// The router's decisions for some tokens.
 #[derive(Debug)]
 pub struct Routing<T> {
     router: Router,
@@ -60,7 +60,7 @@ pub struct Routing<T> {
     pub shares: Vec<f64>,
     /// The sum over tokens of `lse^2`.
     squares: f64,
-    /// What stands for each expert's part of all choices in the gradient of the balance loss, where that is not its own.
+    /// The fraction of all choices per expert in the gradient of the balance loss, if it is not the expert's own.
     parts: Option<Vec<f64>>,
 }
 
@@ -205,7 +205,7 @@ fn total<T: Real>(values: &[T]) -> T {
     rest.iter().fold(first, |sum, value| sum + *value)
 }
 
-/// What the scores of a token add up to.
+/// The sum of a token's scores.
 #[inline(always)]
 fn of_one<T: Real>(gate: Gate, s: &[T]) -> T {
     match gate {

@@ -18,7 +18,7 @@ pub struct Momentum<T> {
     pub rate: T,
     /// Factor of the weight: one less rate times weight decay.
     pub decay: T,
-    /// What of the weight is added to its gradient.
+    /// The fraction of the weight that is added to its gradient.
     pub coupled: T,
     /// Factor of the mean, and of the gradient that is added to it.
     pub mean: [T; 2],

@@ -60,7 +60,7 @@ impl ChosenBy {
             Self::Verifier => "chosen by the verifier".to_owned(),
             Self::AmongSlices(1) => "the author's only slice".to_owned(),
             Self::AmongSlices(count) => {
-                format!("drawn by the verifier among the author's {count} slices")
+                format!("drawn by the verifier from the author's {count} slices")
             }
         }
     }
@@ -380,7 +380,7 @@ impl Replay {
             ),
         };
         let data = match &self.batches {
-            Batches::Drawn => "the order of the data in all other steps, and how often it repeats",
+            Batches::Drawn => "the data order in all other steps, and how often data repeats",
             Batches::OnTrust(_) => {
                 "the data: the source of these batches, the order in all other steps, and how often data repeats"
             }
@@ -392,7 +392,7 @@ impl Replay {
                     "whether the initial weights follow from the stated seed, and the {after} steps after these"
                 )
             }
-            0 => format!("the {after} steps after these"),
+            0 => format!("the {after} later steps"),
             _ => format!(
                 "the {from} steps before these, whether they lead to the checkpoint, and the {after} steps after"
             ),

@@ -1,4 +1,4 @@
-//! The processor: numbers in memory, and the operations of `ops` over slices of them.
+//! The CPU backend: numbers in memory, and the operations of `ops` over slices of them.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -54,7 +54,7 @@ impl<T: Kernels> DerefMut for HostNumbers<T> {
     }
 }
 
-/// What lies there; nothing where nothing is given.
+/// The values there; nothing where nothing is given.
 fn slice<T: Kernels>(numbers: Option<&HostNumbers<T>>) -> &[T] {
     numbers.map_or(&[], |numbers| numbers)
 }

@@ -1,7 +1,7 @@
-//! Where models live: what holds their numbers and does their operations.
+//! The backends of models, which store their numbers and execute their operations.
 //!
-//! [`Backend`] is all that the walk over a model, its optimizer and what is built on them ask of a device. [`Host`], the
-//! processor, is the first of them, and calls `ops`; [`Gpu`] calls the kernels of `repro-kernels`. Weights, gradients, moments and the rows between operations are
+//! [`Backend`] is the interface that the walk over a model, its optimizer and everything built on them need. [`Host`], the
+//! CPU, is the first of them, and calls `ops`; [`Gpu`] calls the kernels of `repro-kernels`. Weights, gradients, moments and the rows between operations are
 //! [`Backend::Numbers`], which nobody looks at but by [`Backend::get`]; losses, routers' loads and biases, and what is
 //! counted are on the host. In which order operations follow each other is left to `model`, and rules to `optimizer`.
 
@@ -27,11 +27,11 @@ use repro_kernels::portable::rules::Momentum;
 /// Where a model lives. What is asked is done in the order in which it is asked, and may be done later: only what answers
 /// numbers to the host waits.
 pub trait Backend: Clone + Debug + Send + Sync + 'static {
-    /// What it computes with.
+    /// The number type.
     type Number: Kernels;
     /// Numbers that lie there.
     type Numbers: Debug + Send + Sync;
-    /// What it keeps of an operation for its backward pass, beside what the operation itself keeps on the host.
+    /// The values kept of an operation for its backward pass, besides those that the operation itself keeps on the host.
     type Kept: Debug + Default + Send + Sync;
 
     /// So many zeros.
@@ -91,7 +91,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         pass: BackwardNumbers<'_, Self::Numbers>,
     );
 
-    /// What the router of the mixture of block number `layer` did in the last forward pass.
+    /// The router's decisions in the mixture of block number `layer` in the last forward pass.
     fn load(
         &self,
         layer: usize,
@@ -117,7 +117,7 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         of: [&Self::Numbers; 2],
     ) -> HeadLoss<Self::Number>;
 
-    /// What each target costs by itself.
+    /// The cost of each target by itself.
     fn scores(
         &self,
         head: &Head<Self::Number>,
@@ -145,24 +145,24 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
         rule: &TensorUpdate<Self::Number>,
     );
 
-    /// What went wrong there since the last question, if anything did: a device answers errors late.
+    /// The error since the last question, if there was one: a device answers errors late.
     fn fault(&self) -> Option<String>;
 }
 
-/// What a forward pass reads and writes. What makes rows of tokens alone has no `x`, and some operations have no weights.
+/// The operands of a forward pass. Operations that only make rows of tokens have no `x`, and some operations have no weights.
 #[derive(Debug)]
 pub struct ForwardNumbers<'a, N> {
     /// The input.
     pub x: Option<&'a N>,
     /// The weights.
     pub w: Option<&'a N>,
-    /// What is added to the output, last.
+    /// The addend of the output, added last.
     pub residual: Option<&'a N>,
     /// The output.
     pub y: &'a mut N,
 }
 
-/// What a backward pass reads and writes.
+/// The operands of a backward pass.
 #[derive(Debug)]
 pub struct BackwardNumbers<'a, N> {
     /// The input.
@@ -171,7 +171,7 @@ pub struct BackwardNumbers<'a, N> {
     pub w: Option<&'a N>,
     /// The gradient of the output.
     pub g: &'a N,
-    /// What is added to the gradient of the input: that of its other uses.
+    /// The addend of the input's gradient: the gradient of its other uses.
     pub before: Option<&'a N>,
     /// The gradient of the input.
     pub gx: Option<&'a mut N>,

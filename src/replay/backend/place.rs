@@ -1,4 +1,4 @@
-//! Where somebody wants models to live: the choice between backends, as a value.
+//! The choice between backends, as a value.
 
 use crate::DEVICE_FAILED;
 use repro_core::source::{Error, Location};
@@ -31,15 +31,15 @@ impl Place {
         fault.map_or(Ok(()), |fault| Err(device_failed(format!("{}: {fault}", self.id()))))
     }
 
-    /// What `--device` calls it.
+    /// Its id for `--device`.
     pub fn id(&self) -> &str {
         self.device.as_ref().map_or("cpu", Device::id)
     }
 }
 
-/// What a device did not do.
+/// The error for an operation that a device did not complete.
 pub fn device_failed(what: String) -> Error {
-    DEVICE_FAILED.at(Location::file("--device"), "a device that does what is asked", what)
+    DEVICE_FAILED.at(Location::file("--device"), "a device that completes every operation", what)
 }
 
 /// Does work with the backend of a place, in float32: the same work is compiled for each backend.

@@ -101,7 +101,7 @@ pub(crate) struct ExpertPlan {
     pub z_loss: f64,
 }
 
-/// What keeps the load of experts even.
+/// The method that balances the load of experts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum BalanceRule {
     None,

@@ -24,7 +24,7 @@ pub(crate) struct TokenRows<'a> {
     pub positions: &'a [u32],
 }
 
-/// What attention needs beside the vectors: which tokens see which, and by what they are rotated.
+/// The inputs of attention besides the vectors: which tokens see which, and by what they are rotated.
 pub(crate) struct AttentionContext {
     precision: ComputePrecision,
     rows: usize,

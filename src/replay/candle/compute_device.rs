@@ -38,7 +38,7 @@ impl ComputeDevice {
         };
         if !has {
             let why = format!(
-                "this program was built without the feature `{kind}`; build it with `--features {kind}`, or leave `--device` out"
+                "this program was built without the feature `{kind}`; build it with `--features {kind}`, or leave out `--device`"
             );
             return Err(refuse(why));
         }
@@ -46,7 +46,7 @@ impl ComputeDevice {
             "cuda" => Device::new_cuda(number),
             // candle panics at a number that no device has.
             _ if number >= metal_devices() => {
-                return Err(refuse(format!("there are {} devices of Metal", metal_devices())));
+                return Err(refuse(format!("this machine has {} Metal devices", metal_devices())));
             }
             _ => Device::new_metal(number),
         };

@@ -9,7 +9,7 @@ use crate::candle::mixture::RouterOutcome;
 use crate::candle::task::HiddenState;
 use crate::candle::weights::CandleDecoder;
 
-/// What a forward pass gave.
+/// The result of a forward pass.
 pub(crate) struct DecoderOutput {
     /// Tokens by vocabulary.
     pub logits: Tensor,

@@ -16,12 +16,12 @@ use crate::candle::{ComputeDevice, EngineError};
 const MOST_KEPT: u64 = 1 << 29;
 /// The stack of the threads that walk the tape, which they do recursively.
 const STACK: usize = 1 << 28;
-/// What the names of moments begin with.
+/// The prefixes of moment names.
 const MOMENTS: [&str; 3] = ["optimizer.m.", "optimizer.v.", "optimizer.x."];
 /// The state that a rule moves and no gradient.
 const ROUTER_BIAS: &str = "gate.e_score_correction_bias";
 
-/// What a step gave. Norms are float64 sums over float32 numbers; tensors that are not trained have a gradient of 0.
+/// The result of a step. Norms are float64 sums over float32 numbers; tensors that are not trained have a gradient of 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineStep {
     /// Mean nats of the targets that count, before the update.

@@ -24,9 +24,9 @@ pub enum EngineError {
     Tensor {
         /// Its name.
         tensor: String,
-        /// What the model needs.
+        /// The model's requirement.
         expected: String,
-        /// What the start holds.
+        /// The start's value.
         found: String,
     },
     /// The device cannot be used.

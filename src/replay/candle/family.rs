@@ -133,7 +133,7 @@ impl Architecture {
             return Err(fields.refuse("num_key_value_heads", expected));
         }
         if self.head_size == 0 || self.rotary.is_some() && !self.head_size.is_multiple_of(2) {
-            return Err(fields.refuse("head_dim", "an even width of a head"));
+            return Err(fields.refuse("head_dim", "an even head width"));
         }
         if let Some(experts) = &self.experts
             && experts.per_token > experts.count

@@ -8,7 +8,7 @@ use crate::candle::architecture::{Architecture, BalanceRule, ExpertPlan};
 use crate::candle::softmax::{log_sum_exp, softmax};
 use crate::candle::weights::CandleDecoder;
 
-/// What a router did.
+/// A router's decisions.
 pub(crate) struct RouterOutcome {
     /// The block, as the names of its tensors begin.
     pub block: String,
@@ -148,7 +148,7 @@ impl RouterOutcome {
         Ok((self.shares.mul(&parts)?.sum_all()? * counts.len() as f64)?)
     }
 
-    /// What the names of the tensors begin with that belong to experts without tokens.
+    /// The prefix of the tensor names of experts without tokens.
     pub fn idle(&self) -> impl Iterator<Item = String> + '_ {
         let idle = self.counts.iter().enumerate().filter(|(_, count)| **count == 0);
         idle.map(|(expert, _)| format!("{}experts.{expert}.", self.block))

@@ -1,4 +1,4 @@
-//! What a pass is differentiated of: the cross-entropy of the targets that count, and the terms beside it.
+//! The differentiated quantity of a pass: the cross-entropy of the targets that count, and the terms besides it.
 
 use candle_core::{Result as CandleResult, Tensor};
 
@@ -19,7 +19,7 @@ pub(crate) struct ObjectiveTerms {
 
 /// The loss of a pass.
 pub(crate) struct PassLoss {
-    /// What is differentiated.
+    /// The differentiated quantity.
     pub objective: Tensor,
     /// The mean nats of the targets that count, added up in float64.
     pub nats: f64,

@@ -80,7 +80,7 @@ impl ComputePrecision {
         if self == Self::Tf32 && device.is_metal() {
             return Err(EngineError::unsupported(
                 "tf32",
-                "false on Metal, which has no such products",
+                "false on Metal, which does not support such products",
                 "true",
             ));
         }
@@ -112,7 +112,7 @@ fn bfloat16(x: &Tensor) -> CandleResult<Tensor> {
     x.to_dtype(DType::BF16)?.to_dtype(DType::F32)
 }
 
-/// What of a product is rounded to TensorFloat-32. The backward pass has products too, one factor of which is the gradient.
+/// The factors of a product that are rounded to TensorFloat-32. The backward pass has products too, one factor of which is the gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TensorFloat {
     /// Numbers, and not their gradient.

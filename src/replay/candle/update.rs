@@ -4,7 +4,7 @@ use candle_core::{DType, Result as CandleResult, Tensor};
 
 use crate::candle::task::{GroupNumbersAt, MuonRule, ScaleRule, UpdateRule};
 
-/// What a rule keeps of a tensor's gradients.
+/// The state that a rule keeps of a tensor's gradients.
 #[derive(Debug, Clone)]
 pub(crate) struct MomentTensors {
     pub mean: Tensor,

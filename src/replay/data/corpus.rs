@@ -48,7 +48,7 @@ pub struct Corpus {
     pub name: String,
     /// The digest of the file, or, of a generated text, that of the training text.
     pub sha256: Digest,
-    /// What made the tokens.
+    /// The tokenizer.
     pub tokenizer: Tokenizer,
     /// The training documents in a row.
     pub train: Tokens,
@@ -183,7 +183,7 @@ fn of_file(
     if let Some(pinned) = pinned
         && !folder.holds(&path, name, pinned.text()?)?
     {
-        return other(pinned, format!("another digest of `{name}`"));
+        return other(pinned, format!("a different digest of `{name}`"));
     }
     let bytes = documents::read(&path, name, documents::TEXT_CAP)?;
     let digest = Digest::of(&bytes);

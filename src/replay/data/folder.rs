@@ -1,5 +1,5 @@
-//! Where the paths of a config lead: the caller's own study names files where it likes, a stranger's config none but
-//! those in a folder that the caller named.
+//! The files that a config may refer to: the caller's own study may use any path, an untrusted config only
+//! files in a folder that the caller passed.
 
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -35,8 +35,8 @@ impl DataFolder {
     pub fn file(&self, node: Node<'_>) -> Result<PathBuf, Error> {
         let name = node.text()?;
         let Some(folder) = &self.path else {
-            let found = format!("`{}`, and no folder", shown(name));
-            return Err(NO_FOLDER.at(node.place(), "a folder that holds the file", found));
+            let found = format!("`{}` without a folder", shown(name));
+            return Err(NO_FOLDER.at(node.place(), "a folder that contains the file", found));
         };
         let path = Path::new(name);
         if self.is_own {

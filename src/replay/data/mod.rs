@@ -1,4 +1,4 @@
-//! What a run reads: a corpus as tokens, split in whole documents, and the order of its batches.
+//! The input of a run: a corpus as tokens, split in whole documents, and the order of its batches.
 //!
 //! Owns texts, their documents, tokenizers, the split, overlap, data reuse and the order. The generator
 //! of the embedded language is `crate::language`; what is computed on the tokens is left to the model.
@@ -44,16 +44,16 @@ use repro_core::source::codes;
 
 codes! {
     UNKNOWN_VALUE = "data::unknown-value", "a field of the data has an unknown value", "write one of the expected values";
-    NO_FOLDER = "data::no-folder", "no folder with the data was named", "pass `--data DIR`: what a stranger's config names is read from there alone";
-    NOT_IN_FOLDER = "data::not-in-folder", "the folder with the data does not hold a file", "put the file into the folder that `--data` names";
-    OTHER_TEXT = "data::other-text", "the text is not the one that the study names", "fetch the text again, or correct `sha256`";
+    NO_FOLDER = "data::no-folder", "no data folder was given", "pass `--data DIR`: files that a config refers to are read only from this folder";
+    NOT_IN_FOLDER = "data::not-in-folder", "a file is missing from the data folder", "put the file into the `--data` folder";
+    OTHER_TEXT = "data::other-text", "the text differs from the one that the study pins", "fetch the text again, or correct `sha256`";
     TOO_LARGE = "data::too-large", "a file is too large", "use a smaller file";
-    TOO_LITTLE_TEXT = "data::too-little-text", "the text is too short for the three parts of the split", "use a longer text, smaller documents, or smaller parts";
+    TOO_LITTLE_TEXT = "data::too-little-text", "the text is too short for the three parts of the split", "use a longer text, smaller documents, or smaller splits";
     CONTEXT_TOO_LONG = "data::context-too-long", "the context is longer than the data", "shorten `seq_len`, or use a longer text";
     TOO_FEW_TOKENS = "data::too-few-tokens", "the training text has fewer tokens than the run needs", "use a longer text, a shorter run, or another form of reuse";
-    BAD_TOKENIZER = "data::bad-tokenizer", "a tokenizer cannot be used", "check that the file is a complete `tokenizer.json`";
+    BAD_TOKENIZER = "data::bad-tokenizer", "a tokenizer is invalid", "check that the file is a complete `tokenizer.json`";
     NO_FILES = "data::no-tokenizer-files", "this program was built without support for `tokenizer.json` files", "build it with `--features tokenizers`, or write `bytes`";
-    UNKNOWN_BYTES = "data::unknown-bytes", "the bytes that the tokens of a tokenizer stand for are unknown", "use a byte-level tokenizer, one with byte fallback, or `bytes`";
-    NOT_ROUND_TRIP = "data::not-round-trip", "decoding the tokens of a text does not give the text", "use a tokenizer that changes nothing, or `bytes`";
-    VOCABULARY = "data::vocabulary", "the model's vocabulary is smaller than the tokenizer's", "set `vocab_size` to the tokenizer's";
+    UNKNOWN_BYTES = "data::unknown-bytes", "the byte values of a tokenizer's tokens are unknown", "use a byte-level tokenizer, one with byte fallback, or `bytes`";
+    NOT_ROUND_TRIP = "data::not-round-trip", "decoding the tokens of a text does not reproduce the text", "use a lossless tokenizer, or `bytes`";
+    VOCABULARY = "data::vocabulary", "the model's vocabulary is smaller than the tokenizer's", "set `vocab_size` to the tokenizer's vocabulary size";
 }

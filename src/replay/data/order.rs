@@ -22,7 +22,7 @@ pub struct Order {
     epoch: Option<(u64, Vec<u32>)>,
 }
 
-/// What of the training text a run reads at least once.
+/// The part of the training text that a run reads at least once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unique {
     /// Tokens that are predicted.
@@ -57,7 +57,7 @@ impl Order {
         let Some(order) = Self::new(tokens, length, batch, seed) else {
             return Err(CONTEXT_TOO_LONG.at(
                 config.required("seq_len")?.place(),
-                "a window and the token after it in the training text, and a batch of at least one",
+                "a training text longer than one window, and a batch size of at least 1",
                 format!("{tokens} tokens, windows of {length}, batches of {batch}"),
             ));
         };
@@ -127,7 +127,7 @@ impl Order {
         rows
     }
 
-    /// What `steps` steps read at least once.
+    /// The part that `steps` steps read at least once.
     pub fn unique(&mut self, steps: u64, corpus: &Corpus) -> Unique {
         let seen = steps.saturating_mul(self.batch as u64).min(self.windows as u64);
         let mut bytes = 0;

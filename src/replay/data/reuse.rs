@@ -56,7 +56,7 @@ impl Reuse {
         if wanted > train {
             return Err(TOO_FEW_TOKENS.at(
                 node.place(),
-                format!("at most {train} tokens, which the training text has"),
+                format!("at most {train} tokens, the size of the training text"),
                 format!("{wanted}"),
             ));
         }

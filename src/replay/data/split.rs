@@ -44,11 +44,11 @@ impl Least {
 /// The documents of each part.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// What is trained on.
+    /// The training part.
     pub train: Vec<String>,
-    /// What learning rates are chosen by.
+    /// The part for choosing learning rates.
     pub development: Vec<String>,
-    /// What results are read from.
+    /// The part for results.
     pub validation: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Split {
         if split.train.is_empty() || split.validation.is_empty() {
             return Err(TOO_LITTLE_TEXT.at(
                 data.place(),
-                format!("{validation} bytes for validation, {development} for development, and more for training"),
+                format!("{validation} bytes for validation, {development} for development, and the rest for training"),
                 format!("{count} documents of {total} bytes"),
             ));
         }

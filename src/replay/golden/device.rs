@@ -1,4 +1,4 @@
-//! The formulas by the kernels of a device.
+//! The formulas in the kernels of a device.
 
 use super::Bits;
 use super::formulas::{Formulas, NormCase, ProductCase, RouterAnswer, RouterCase};

@@ -1,4 +1,4 @@
-//! Whatever computes the formulas, one at a time: what golden cases are run on.
+//! The interface of implementations of the formulas, on which golden cases run.
 
 use super::Bits;
 use repro_core::source::Error;
@@ -30,7 +30,7 @@ pub trait Formulas {
     fn swiglu(&self, inner: usize, a_b: &[f32], gates: Option<&[f32]>, gs: &[f32])
     -> [Vec<f32>; 4];
 
-    /// What a router makes of logits.
+    /// A router's result for logits.
     fn route(&self, case: RouterCase<'_>) -> RouterAnswer;
 
     /// Rows plus the outputs of the experts of each.
@@ -87,7 +87,7 @@ pub struct RouterCase<'a> {
     pub g_gates: &'a [f32],
 }
 
-/// What a router answers.
+/// A router's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterAnswer {
     pub gates: Vec<f32>,

@@ -1,4 +1,4 @@
-//! The formulas by the processor.
+//! The formulas on the CPU.
 
 use super::Bits;
 use super::formulas::{Formulas, NormCase, ProductCase, RouterAnswer, RouterCase};

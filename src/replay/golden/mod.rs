@@ -1,5 +1,5 @@
-//! The golden bits: what `portable-f32/1` computes for fixed inputs, held against digests that are
-//! committed. A machine that gets them may say of a bit that it is wrong.
+//! The golden bits: the results of `portable-f32/1` for fixed inputs, compared with committed
+//! digests. Only a machine that reproduces them may call a bit wrong.
 //!
 //! A line that differs from `digests.txt` is another arithmetic, which needs another name in receipts,
 //! never a new line there.
@@ -23,7 +23,7 @@ pub use training::{BALANCED, DENSE, MIXTURE, Rehearsal};
 /// The digests, a line for each case.
 pub const DIGESTS: &str = include_str!("digests.txt");
 
-/// What is held against one line of [`DIGESTS`].
+/// The bits that are compared with one line of [`DIGESTS`].
 struct Case {
     name: &'static str,
     /// Everything that the case computes.

@@ -85,7 +85,7 @@ fn routers(formulas: &dyn Formulas, bits: &mut Bits, gate: Gate) {
     }
 }
 
-/// What the experts of a token give is added in the order of the experts.
+/// The outputs of a token's experts are added in the order of the experts.
 fn mixtures(formulas: &dyn Formulas, bits: &mut Bits) {
     let (experts, per_token, width) = (5, 3, 19);
     let chosen: Vec<u32> = (0..ROWS as u32).flat_map(|token| [token % 3, 3, 4]).collect();

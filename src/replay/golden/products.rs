@@ -54,7 +54,7 @@ fn underflow(formulas: &dyn Formulas, bits: &mut Bits) {
     }
 }
 
-/// What is infinite or no number stays so, and nowhere else.
+/// Infinities and NaNs stay so, and appear nowhere else.
 fn special(formulas: &dyn Formulas, bits: &mut Bits) {
     let (m, n, k) = (9, 35, 300);
     let (mut a, b) = (numbers("left", m * k), numbers("right", k * n));

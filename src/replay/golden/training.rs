@@ -21,7 +21,7 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// What the configs share: two blocks with grouped heads, sequences over a small alphabet.
+/// The fields that the configs share: two blocks with grouped heads, sequences over a small alphabet.
 const SHARED: &str = r#"{
   "vocab_size": 29, "num_hidden_layers": 2, "num_attention_heads": 4,
   "num_key_value_heads": 2, "head_dim": 6, "norm_eps": 1e-5, "rope_theta": 10000.0,

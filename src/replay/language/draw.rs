@@ -12,7 +12,7 @@ use repro_stats::rng::Rng;
 pub(super) struct Draw<'a> {
     lexicon: &'a Lexicon,
     rng: &'a mut Rng,
-    /// What has been written.
+    /// The text written so far.
     pub text: String,
 }
 

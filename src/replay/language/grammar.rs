@@ -27,7 +27,7 @@ use super::world::{CLASSES, Topic, World};
 /// Sentences before a document may end.
 const FIRST_SENTENCES: usize = 3;
 
-/// What derives: it makes or meets each choice.
+/// The interface of a derivation: it makes or meets each choice.
 pub(super) trait Steps {
     /// Why a derivation goes no further.
     type Stop;
@@ -42,18 +42,18 @@ pub(super) trait Steps {
     fn recall(&mut self, words: &[Word]) -> Result<usize, Self::Stop>;
     /// The word that must follow.
     fn say(&mut self, word: Word) -> Result<(), Self::Stop>;
-    /// What comes next is worth a question.
+    /// Marks the next word as worth a question.
     fn mark(&mut self, _: Mark) {}
 }
 
-/// What comes next in a document.
+/// The kind of the next part of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     /// The first noun of a subject.
     Head,
     /// The verb of the last head: other nouns stand between them, and nothing else shows the number.
     Verb,
-    /// What a relation gives for a person.
+    /// The word that a relation gives for a person.
     Value { person: Word, relation: Word },
     /// The second time of a song.
     Song,
@@ -176,7 +176,7 @@ impl<S: Steps> Sentence<'_, S> {
         Ok(Thing { form, shown, long: false })
     }
 
-    /// What somebody does.
+    /// A person's action.
     fn deed(&mut self, person: Word, form: usize) -> Result<(), S::Stop> {
         let predicate = self.plain(&self.world.predicates)?;
         if predicate == fixed::NOTHING {

@@ -3,7 +3,7 @@
 //! A seed makes a world: words, which of them go together, and facts about people. Documents are
 //! drawn from it without end. Each text has at most one derivation, so the probability of a document
 //! is that of its steps, and the source's nats are the floor that no model gets below on average.
-//! What takes more stored parameters to learn: thousands of facts, the likelier ones sooner. What
+//! Learning thousands of facts takes more stored parameters, the likelier facts sooner. Active parameters
 //! takes more active ones: verbs and adjectives that agree with nouns some words away, songs to
 //! repeat, names to recall, sums. A topic, given first, is what all words of a document depend on.
 //!
@@ -36,13 +36,13 @@ pub struct Language {
 
 /// A text that the language does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("no text of the language continues like this at byte {at}")]
+#[error("no text of the language continues this way at byte {at}")]
 pub struct NotOfTheLanguage {
     /// The byte up to which a text of the language may begin like this.
     pub at: usize,
 }
 
-/// What a text costs the source that it is drawn from.
+/// The cost of a text under the source that it is drawn from.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Floor {
     /// Minus the logarithm of its probability, given how many documents it has.
@@ -82,7 +82,7 @@ impl Language {
         if end < document.len() { Err(NotOfTheLanguage { at: end }) } else { Ok(nats) }
     }
 
-    /// What documents cost the source, one after another.
+    /// The cost of documents under the source, one after another.
     pub fn floor(&self, text: &str) -> Result<Floor, NotOfTheLanguage> {
         let mut floor = Floor { nats: 0.0, documents: 0 };
         let mut rest = text.as_bytes();

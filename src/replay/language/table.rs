@@ -65,7 +65,7 @@ impl WeightedWords {
         self.ends.get(at).copied().unwrap_or(0) - before.copied().unwrap_or(0)
     }
 
-    /// What the weights come to without those of `except`.
+    /// The sum of the weights without those of `except`.
     fn total(&self, except: &[Word]) -> u64 {
         let left_out = except.iter().filter_map(|word| self.place(*word));
         let total = self.ends.last().copied().unwrap_or(0);

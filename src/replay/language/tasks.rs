@@ -59,13 +59,13 @@ pub struct Question {
 /// A beginning of a document and how it goes on; the continuation begins with its space.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuestionPassage {
-    /// What precedes.
+    /// The context.
     pub context: String,
-    /// What follows.
+    /// The continuation.
     pub continuation: String,
 }
 
-/// What asks one question about a document, if the document has what it takes.
+/// A maker of one question about a document, if the document supports one.
 type Ask = fn(&Material, &mut Rng) -> Option<Asked>;
 
 /// Every task.
@@ -165,7 +165,7 @@ impl<'a> Material<'a> {
         }
     }
 
-    /// What comes before a place, and the word or song there with its space; none where it is late.
+    /// The text before a place, and the word or song there with its space; none where it is late.
     fn split(&self, at: usize) -> Option<(&str, &str)> {
         let (before, rest) = self.text.split_at_checked(at)?;
         let skipped = usize::from(rest.starts_with(' '));
@@ -207,7 +207,7 @@ impl<'a> Material<'a> {
         Some(Asked { about: context.to_owned() + self.world.lexicon.spelling(noun), question })
     }
 
-    /// What stands at a place among others of the same length.
+    /// The word at a place among others of the same length.
     fn choice(
         &self,
         at: usize,
@@ -250,7 +250,7 @@ impl<'a> Material<'a> {
         Some(Asked { about: right.to_owned(), question: Question { passages, gold } })
     }
 
-    /// What stands at the first mark of a kind.
+    /// The text at the first mark of a kind.
     fn as_written(&self, kind: Mark) -> Option<Asked> {
         let (at, _) = self.marks.iter().find(|(_, mark)| *mark == kind)?;
         let (context, continuation) = self.split(*at)?;

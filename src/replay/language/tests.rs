@@ -1,4 +1,4 @@
-//! What must hold of texts and their probabilities.
+//! The properties that must hold for texts and their probabilities.
 
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::convert::Infallible;
@@ -379,7 +379,7 @@ fn what_is_refused_names_the_byte() {
     assert_eq!(refused, NotOfTheLanguage { at: one.len() });
     assert_eq!(
         refused.to_string(),
-        format!("no text of the language continues like this at byte {}", one.len())
+        format!("no text of the language continues this way at byte {}", one.len())
     );
 }
 

@@ -149,7 +149,7 @@ pub(super) struct Lexicon {
     pub verbs: WordGroup,
     pub adjectives: WordGroup,
     pub people: WordGroup,
-    /// What facts say, a group for each relation.
+    /// The verbs of facts, a group for each relation.
     pub values: Vec<WordGroup>,
     pub syllables: WordGroup,
     pub numbers: WordGroup,

@@ -1,4 +1,4 @@
-//! What a language knows: which words belong together, who is what, and how likely each choice is.
+//! The knowledge of a language: which words belong together, who is what, and how likely each choice is.
 //!
 //! Owns every probability and every fact of a seed. In which order they are asked for is left to
 //! `grammar`.
@@ -7,10 +7,10 @@ use super::table::WeightedWords;
 use super::words::{Counts, Lexicon, Word, WordGroup, fixed};
 use repro_stats::rng::Rng;
 
-/// What is said of people; a fact of each kind holds for everybody.
+/// The relations of people; a fact of each kind holds for everybody.
 const RELATIONS: [Word; 6] =
     [fixed::FROM, fixed::EATS, fixed::HAS, fixed::OWNS, fixed::BUYS, fixed::IS];
-/// What nouns and people are divided into; endings and pronouns follow the class.
+/// The classes of nouns and people; endings and pronouns follow the class.
 pub(super) const CLASSES: usize = 3;
 const PRONOUNS: [Word; CLASSES] = [fixed::TA, fixed::TE, fixed::TO];
 const DETERMINERS: [Word; 6] =
@@ -49,7 +49,7 @@ impl WorldSize {
     };
 }
 
-/// What a document on a topic is likely to speak of.
+/// The likely subjects of a document on a topic.
 #[derive(Debug)]
 pub(super) struct Topic {
     pub people: WeightedWords,
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// What a document that begins with this word speaks of.
+    /// The topic of a document that begins with this word.
     pub fn topic(&self, word: Word) -> Option<&Topic> {
         self.of_topics.get(self.lexicon.topics.place(word))
     }
@@ -161,7 +161,7 @@ impl World {
         at(&self.classes_of_people, self.lexicon.people.place(person))
     }
 
-    /// What may be said of a noun, or nothing.
+    /// The possible adjectives of a noun, or nothing.
     pub fn adjectives(&self, noun: Word) -> Option<&WeightedWords> {
         self.adjectives.get(self.lexicon.nouns.place(noun))
     }
@@ -171,7 +171,7 @@ impl World {
         self.objects.get(self.lexicon.verbs.place(verb)).and_then(Option::as_ref)
     }
 
-    /// What holds for a person; none where the word is no relation.
+    /// A fact about a person; none if the word is not a relation.
     pub fn fact(&self, person: Word, relation: Word) -> Option<Word> {
         let facts = self.facts.get(self.lexicon.people.place(person))?;
         facts.get(RELATIONS.iter().position(|known| *known == relation)?).copied()
@@ -183,7 +183,7 @@ impl World {
         self.lexicon.values.get(place).copied()
     }
 
-    /// What may begin a sentence; the first ones of a document do not end it.
+    /// The possible beginnings of a sentence; the first ones of a document do not end it.
     pub fn starts(&self, first: bool, last_person: Option<Word>) -> &WeightedWords {
         let starts = if first { &self.first_starts } else { &self.later_starts };
         last_person

@@ -17,7 +17,7 @@ pub enum Angles {
     Narrow {
         /// The frequency of each pair.
         frequencies: Vec<f32>,
-        /// What cosines and sines are multiplied by.
+        /// The factor of cosines and sines.
         factor: f64,
         /// By how many units in the last place another program's frequencies may be off.
         units: u32,

@@ -1,4 +1,4 @@
-//! What models are written with: each call adds an operation to the graph, and its named tensors to the weights.
+//! The builder of models: each call adds an operation to the graph, and its named tensors to the weights.
 
 use super::config::{Balancing, Config, MixtureConfig};
 use super::graph::{Graph, RowsAt};

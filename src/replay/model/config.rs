@@ -26,7 +26,7 @@ pub struct Config {
     pub intermediate_size: usize,
     /// Whether the head is the embedding.
     pub tie_word_embeddings: bool,
-    /// What the norms add to the mean square.
+    /// The epsilon that norms add to the mean square.
     pub norm_eps: f64,
     /// The rotary angles; none where vectors are not rotated.
     pub angles: Option<Angles>,
@@ -59,13 +59,13 @@ pub struct MixtureConfig {
     pub gate: Gate,
     /// Whether the gates of a token add up to one.
     pub norm_topk_prob: bool,
-    /// What keeps the load even.
+    /// The method that balances the load.
     pub balancing: Balancing,
     /// Weight of the loss of large logits.
     pub z_coefficient: f64,
 }
 
-/// What keeps the load of experts even.
+/// The method that balances the load of experts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Balancing {
     /// A loss, with this weight.
@@ -135,7 +135,7 @@ impl Config {
         if head_dim == 0 || self.angles.is_some() && !head_dim.is_multiple_of(2) {
             let given = fields.0.get("head_dim").is_some();
             let at = if given { "head_dim" } else { "hidden_size" };
-            let expected = "an even width of each head, whose halves are rotated";
+            let expected = "an even head width, because halves are rotated";
             return Err(fields.refuse(&IMPOSSIBLE, at, expected));
         }
         Ok(())
@@ -185,7 +185,7 @@ impl MixtureConfig {
     }
 }
 
-/// What keeps the load of a config of ours even.
+/// The balancing method in a config of our trainer.
 fn balancing(fields: Fields<'_>) -> Result<Balancing, Error> {
     type Way<'a> = fn(Fields<'a>) -> Result<Balancing, Error>;
     let ways: [(&str, Way<'_>); 3] = [

@@ -119,7 +119,7 @@ const fn of_llama(model_type: &'static str, traits: Traits) -> ModelFamily {
     ModelFamily { model_type, dialect: Dialect::Llama(traits) }
 }
 
-/// What is read of all configs like Llama's.
+/// The fields read from all configs like Llama's.
 const OF_LLAMA: &[&str] = &[
     "attention_bias",
     "head_dim",
@@ -414,7 +414,7 @@ fn mixture(fields: Fields<'_>, experts: Experts) -> Result<MixtureConfig, Error>
             coefficient => Balancing::Joint(coefficient),
         },
         false if is_balanced => {
-            let expected = "beside `router_aux_loss_coef`";
+            let expected = "together with `router_aux_loss_coef`";
             return Err(fields.refuse(&UNSUPPORTED, "output_router_logits", expected));
         }
         false => Balancing::None,
@@ -440,7 +440,7 @@ fn mixture(fields: Fields<'_>, experts: Experts) -> Result<MixtureConfig, Error>
     Ok(mixture)
 }
 
-/// What the configs of GPT-2, nanoGPT and nanochat have in common: a model of one width.
+/// The common fields of GPT-2, nanoGPT and nanochat configs: a model of one width.
 fn of_width(fields: Fields<'_>, variations: Variations) -> Result<Config, Error> {
     let (hidden_size, heads) = (fields.size("n_embd")?, fields.size("n_head")?);
     if !hidden_size.is_multiple_of(heads) {
@@ -513,7 +513,7 @@ fn nanogpt(fields: Fields<'_>) -> Result<Config, Error> {
     of_width(fields, variations)
 }
 
-/// What both dialects of nanochat have in common.
+/// The common fields of both dialects of nanochat.
 fn of_nanochat(is_original: bool, cap: Option<f64>) -> Variations {
     Variations {
         structure: Structure::Nanochat { is_original },

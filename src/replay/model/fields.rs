@@ -3,8 +3,8 @@
 use repro_core::source::{Code, Error, Node, codes};
 
 codes! {
-    UNSUPPORTED = "model::unsupported", "the trainer does not support what a model's config asks for", "change the named field";
-    IMPOSSIBLE = "model::impossible", "a model's config contradicts itself", "change one of the named fields";
+    UNSUPPORTED = "model::unsupported", "the trainer does not support a model's config", "change the field shown";
+    IMPOSSIBLE = "model::impossible", "a model's config contradicts itself", "change one of the fields shown";
 }
 
 /// The table that a config is read from.
@@ -63,7 +63,7 @@ impl Fields<'_> {
         Err(self.refuse(&UNSUPPORTED, key, "a finite number of at least 0"))
     }
 
-    /// What a word stands for.
+    /// The value that a word stands for.
     pub fn word<V: Copy>(self, key: &str, words: &[(&str, V)]) -> Result<V, Error> {
         let word = self.0.required(key)?.text()?;
         match words.iter().find(|(name, _)| *name == word) {

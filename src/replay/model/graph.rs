@@ -312,7 +312,7 @@ struct Place {
     step: usize,
 }
 
-/// What of an operation is rounded.
+/// The rounded parts of an operation.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Input,
@@ -355,7 +355,7 @@ impl<N> Deref for Seen<'_, N> {
 struct Rounder<'a, B> {
     backend: &'a B,
     roundings: Roundings,
-    /// What of the operation is rounded.
+    /// The rounded parts of the operation.
     rounded: Rounded,
     at: Place,
 }

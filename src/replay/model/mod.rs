@@ -89,7 +89,7 @@ pub struct BatchParts {
     pub pieces: usize,
 }
 
-/// What each target cost, and whether it was the likeliest token; and the load of the routers.
+/// The cost of each target, and whether it was the likeliest token; and the load of the routers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetCosts<T> {
     /// Nats of each target.
@@ -107,7 +107,7 @@ pub struct Forward<T> {
     pub cross_entropy: T,
     /// The load of each sparse block.
     pub layers: Vec<Load>,
-    /// What large logits cost, by their weight.
+    /// The weighted cost of large logits.
     z_loss: f64,
     coefficients: [f64; 2],
     is_joint: bool,
@@ -125,19 +125,19 @@ pub struct PartRows<T> {
 /// The rows that an operation with weights read and made in a walk. What its output was added to is taken off again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationRows<T> {
-    /// What it does.
+    /// Its operation.
     pub kind: OperationKind,
     /// Its tensors, in the order in which their numbers lie.
     pub tensors: Vec<String>,
-    /// What it reads: tokens by width; none where it reads tokens.
+    /// Its input: tokens by width; none if it reads tokens.
     pub inputs: Option<Vec<T>>,
-    /// What made that, where it was made and not added up.
+    /// The operation that made the input, unless the input is a sum.
     pub before: Option<OperationKind>,
-    /// What it makes: tokens by width.
+    /// Its output: tokens by width.
     pub outputs: Vec<T>,
 }
 
-/// What an operation does, as far as a report tells operations apart.
+/// The kind of operation, as far as a report distinguishes operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationKind {
     /// A function of each number.
@@ -180,7 +180,7 @@ impl<T: Kernels> Forward<T> {
         mean
     }
 
-    /// What the gradients are those of: the cross-entropy, plus the weighted losses of large logits and of all routers.
+    /// The differentiated loss: the cross-entropy, plus the weighted losses of large logits and of all routers.
     pub fn objective(&self) -> f64 {
         let [balance, z] = self.coefficients;
         let (of_layers, joint) = match self.is_joint {
@@ -193,12 +193,12 @@ impl<T: Kernels> Forward<T> {
     }
 }
 
-/// What is wrong with the use of a model.
+/// An error in the use of a model.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// No pass whose gradients could be taken.
     #[error(
-        "gradients are those of a forward pass, and there is none since the model last changed or scored"
+        "gradients need a forward pass, and none was run since the model last changed or scored"
     )]
     NoForward,
     /// A name that is not of this model.
@@ -218,7 +218,7 @@ pub enum Failure {
         found: usize,
     },
     /// A tensor that training would leave as it is.
-    #[error("no gradient reaches `{name}`: training would leave it as it is")]
+    #[error("no gradient reaches `{name}`: training would not change it")]
     NoGradient {
         /// The name of the tensor.
         name: String,
@@ -232,7 +232,9 @@ pub enum Failure {
         vocabulary: usize,
     },
     /// Tokens that are no sequences of this model.
-    #[error("{inputs} inputs and {targets} targets are not {rows} sequences of 1 to {most} tokens")]
+    #[error(
+        "{inputs} inputs and {targets} targets do not form {rows} sequences of 1 to {most} tokens"
+    )]
     Sequences {
         /// As many inputs.
         inputs: usize,
@@ -244,14 +246,16 @@ pub enum Failure {
         most: usize,
     },
     /// Tokens whose places are not those of a model.
-    #[error("{tokens} tokens need as many documents and positions, these below {most}, or none")]
+    #[error(
+        "{tokens} tokens need {tokens} documents and positions, the positions below {most}, or none"
+    )]
     Places {
         /// As many tokens.
         tokens: usize,
         /// Positions of the model.
         most: usize,
     },
-    /// What it lives on did not do what was asked.
+    /// Its backend did not complete an operation.
     #[error("the backend failed: {what}")]
     Backend {
         /// Its own words.
@@ -687,7 +691,7 @@ fn bias_name(layer: usize) -> String {
     format!("model.layers.{layer}.mlp.gate.e_score_correction_bias")
 }
 
-/// What the names of the tensors of experts without tokens begin with.
+/// The prefix of the tensor names of experts without tokens.
 fn idle(load: &Load) -> impl Iterator<Item = String> {
     let experts = load.counts.iter().enumerate().filter(|(_, count)| **count == 0);
     let layer = load.layer;

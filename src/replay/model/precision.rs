@@ -13,7 +13,7 @@ pub(super) struct Roundings {
     pub seed: Option<u64>,
 }
 
-/// What of an operation is rounded. Gradients are rounded where what they are of is.
+/// The rounded parts of an operation. Gradients are rounded if the values that they belong to are.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rounded {
     /// Its input.
@@ -26,7 +26,7 @@ pub(super) struct Rounded {
     pub sum: bool,
 }
 
-/// What an operation mainly does.
+/// The main function of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationWork {
     /// Products with its weights.
@@ -61,7 +61,7 @@ impl Roundings {
         self.precision == Precision::Full
     }
 
-    /// What of an operation is rounded.
+    /// The rounded parts of an operation.
     pub fn of<T>(self, kind: &StepKind<T>) -> Rounded {
         match (self.precision, OperationWork::of(kind)) {
             (Precision::Full, _) => Rounded::default(),
@@ -75,7 +75,7 @@ impl Roundings {
         }
     }
 
-    /// What of the head is rounded; its output are the logits.
+    /// The rounded parts of the head; its output are the logits.
     pub fn of_head(self) -> Rounded {
         match self.precision {
             Precision::Full => Rounded::default(),

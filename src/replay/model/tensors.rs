@@ -23,7 +23,7 @@ pub struct NamedTensor {
     initializer: Initializer,
 }
 
-/// What a tensor holds before training.
+/// The initial values of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Initializer {
     /// Ones.

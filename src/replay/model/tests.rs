@@ -226,7 +226,10 @@ fn terms_of_the_loss_and_places_of_tokens_have_their_gradients() {
     assert!(packed[3..7].iter().zip(&alone).all(|(a, b)| (a - b).abs() < 1e-13));
     let far = TokenPlaces { documents: &[], positions: &[7; 14] };
     let failure = model.forward(Sequences { places: far, ..sequences }).unwrap_err().to_string();
-    assert_eq!(failure, "14 tokens need as many documents and positions, these below 7, or none");
+    assert_eq!(
+        failure,
+        "14 tokens need 14 documents and positions, the positions below 7, or none"
+    );
 }
 
 #[test]
@@ -467,7 +470,7 @@ fn gradients_are_those_of_the_last_pass() {
     assert!(model.drop_gradient("x").is_err());
     let refused = |model: &mut Model<Host>| {
         let failure = model.backward().unwrap_err().to_string();
-        assert!(failure.starts_with("gradients are those of a forward pass"), "{failure}");
+        assert!(failure.starts_with("gradients need a forward pass"), "{failure}");
     };
     model.nats(Sequences::new(&inputs[..3], &targets[..3], 1)).unwrap();
     refused(&mut model);
@@ -596,7 +599,7 @@ const CONFIG: &str = r#"{
     "moe_intermediate_size": 6, "num_shared_experts": 2, "num_dense_layers": 1, "norm_eps": 1e-5,
     "norm_topk_prob": true
 }"#;
-/// What shapes no tensor.
+/// The settings that shape no tensor.
 const REST: &str = r#", "rope_theta": 100.0, "seq_len": 7, "gate": "sigmoid", "balancing": "loss",
     "aux_loss_alpha": 0.01, "router_z_loss": 0.001 }"#;
 

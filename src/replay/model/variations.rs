@@ -26,7 +26,7 @@ pub struct Variations {
     pub scores_cap: Option<f64>,
     /// The soft limit of logits.
     pub logits_cap: Option<f64>,
-    /// What the rows of tokens are multiplied by.
+    /// The factor of the rows of tokens.
     pub embedding_scale: Option<f64>,
     /// How many tokens each block sees, the own one and those before it; all where the list ends.
     pub windows: Vec<Option<usize>>,

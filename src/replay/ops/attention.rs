@@ -3,7 +3,7 @@
 use super::{BackwardPass, Batch, ForwardPass, Operation, sized};
 use repro_kernels::portable::{AttentionShape, Isa, Kernels};
 
-/// What the heads make of rows of queries, keys and values; it has no weights.
+/// The output of the heads for rows of queries, keys and values; it has no weights.
 #[derive(Debug)]
 pub struct Attention<T> {
     pub heads: AttentionShape<T>,

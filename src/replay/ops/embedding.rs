@@ -11,7 +11,7 @@ pub struct Embedding {
     pub width: usize,
     /// Whether the table is also the matrix of the head.
     pub tied: bool,
-    /// What rows are multiplied by, if by anything.
+    /// The factor of rows, if there is one.
     pub scale: Option<f64>,
 }
 

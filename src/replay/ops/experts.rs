@@ -32,7 +32,7 @@ impl<T: Kernels> Experts<'_, T> {
         (0..self.arrangement.experts()).flat_map(of).collect()
     }
 
-    /// What `ready` makes of the weights of each expert that has rows.
+    /// The result of `ready` for the weights of each expert that has rows.
     fn networks<N: Send>(&self, w: &[T], ready: impl Fn(&[T]) -> N + Sync) -> Vec<Option<N>> {
         let each = w.par_chunks(self.shape.weights()).enumerate();
         each.map(|(expert, w)| (!self.arrangement.of(expert).is_empty()).then(|| ready(w)))

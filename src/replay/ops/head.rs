@@ -35,7 +35,7 @@ pub struct Head<T> {
     pub saved: Saved<T>,
 }
 
-/// What the gradients need: the gradient of all logits; or, where these are not held, already the gradients themselves.
+/// The inputs of the gradients: the gradient of all logits; or, where these are not held, already the gradients themselves.
 #[derive(Debug, Default)]
 pub struct Saved<T> {
     g_logits: Vec<T>,
@@ -51,7 +51,7 @@ pub struct HeadLoss<T> {
     pub square: f64,
 }
 
-/// What each target cost, and whether it was the likeliest token.
+/// The cost of each target, and whether it was the likeliest token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeadScores<T> {
     /// Nats of each target.

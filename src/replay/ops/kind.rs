@@ -22,7 +22,7 @@ pub enum StepKind<T> {
 }
 
 impl<T: Kernels> StepKind<T> {
-    /// What it does on the host.
+    /// Its implementation on the host.
     pub fn operation(&self) -> &dyn Operation<T> {
         match self {
             Self::Activate(of) => of,

@@ -1,4 +1,4 @@
-//! What a forward pass saw of a router; how evenly it spreads tokens is for `replay::load` to say.
+//! The statistics of a router in a forward pass; `replay::load` computes how evenly it spreads tokens.
 
 use repro_kernels::portable::Kernels;
 use repro_kernels::portable::router::Routing;
@@ -47,7 +47,7 @@ impl Load {
         self.z += other.z;
     }
 
-    /// What a router did in the block with this number.
+    /// The router's decisions in the block with this number.
     pub fn new<T: Kernels>(layer: usize, routing: &Routing<T>) -> Self {
         Self {
             layer,

@@ -19,7 +19,7 @@ pub struct Mixture<T> {
     pub widths: MixtureWidths,
     pub router: Router,
     pub losses: Coefficients,
-    /// What is added to scores when experts are chosen, if anything is: state that evens the load without a
+    /// The bias added to scores when experts are chosen, if there is one: state that evens the load without a
     /// loss.
     pub bias: Option<Vec<T>>,
     pub saved: Saved<T>,
@@ -57,7 +57,7 @@ struct Weights<S> {
 }
 
 impl<T: Kernels> Mixture<T> {
-    /// What the router did in the last forward pass.
+    /// The router's decisions in the last forward pass.
     pub fn routing(&self) -> Option<&Routing<T>> {
         self.saved.routed.as_deref().map(|(routing, _)| routing)
     }

@@ -64,19 +64,19 @@ pub trait Operation<T: Kernels> {
     fn backward(&self, isa: Isa, batch: Batch<'_>, pass: BackwardPass<'_, T>);
 }
 
-/// What a forward pass reads and writes.
+/// The operands of a forward pass.
 pub struct ForwardPass<'a, T> {
     /// The input.
     pub x: &'a [T],
     /// The weights.
     pub w: &'a [T],
-    /// What is added to the output, last.
+    /// The addend of the output, added last.
     pub residual: Option<&'a [T]>,
     /// The output.
     pub y: &'a mut [T],
 }
 
-/// What a backward pass reads and writes.
+/// The operands of a backward pass.
 pub struct BackwardPass<'a, T> {
     /// The input.
     pub x: &'a [T],
@@ -84,7 +84,7 @@ pub struct BackwardPass<'a, T> {
     pub w: &'a [T],
     /// The gradient of the output.
     pub g: &'a [T],
-    /// What is added to the gradient of the input: that of its other uses.
+    /// The addend of the input's gradient: the gradient of its other uses.
     pub before: Option<&'a [T]>,
     /// The gradient of the input.
     pub gx: &'a mut [T],

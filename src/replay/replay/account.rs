@@ -1,4 +1,4 @@
-//! What a second engine says of a slice.
+//! A second engine's account of a slice.
 
 use super::step::Step;
 use crate::learner::Values;
@@ -12,9 +12,9 @@ pub struct SecondRun {
     pub values: Vec<Values>,
 }
 
-/// What became of a slice that a second engine was given.
+/// The outcome of a slice in a second engine.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "candle"), allow(dead_code, reason = "there is no second engine there"))]
+#[cfg_attr(not(feature = "candle"), allow(dead_code, reason = "this build has no second engine"))]
 pub enum SecondOutcome {
     /// It was executed.
     Made(SecondRun),

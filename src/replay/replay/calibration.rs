@@ -102,12 +102,12 @@ const WILD: f64 = 0.3;
 /// How far weights are moved at most, in units in the last place: powers of two.
 const FARTHEST: u32 = 12;
 
-/// What rounding explains of a stretch.
+/// The differences that rounding explains over a stretch.
 #[derive(Debug)]
 pub struct Calibration {
     /// The stretch as it came out without being disturbed.
     pub base: Vec<Step>,
-    /// What the decisive error of the learning rate makes of it.
+    /// The effect of the decisive error of the learning rate on it.
     other_rate: Vec<Step>,
     /// The largest spread of each quantity in each step.
     spread: Vec<BTreeMap<StepQuantity, f64>>,
@@ -231,7 +231,7 @@ impl Calibration {
         (0..self.base.len()).find(|at| !layers().all(|layer| within(*at, layer)))
     }
 
-    /// What is allowed of a quantity in the step number `at`.
+    /// The tolerance of a quantity in the step number `at`.
     pub fn tolerance(&self, at: usize, quantity: StepQuantity) -> f64 {
         if quantity.tensor_number().is_some_and(|tensor| self.is_blurred(at, tensor, quantity)) {
             return f64::INFINITY;

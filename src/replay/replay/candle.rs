@@ -28,7 +28,7 @@ pub fn execute(course: &Course, machine: &Machine) -> Result<SecondOutcome, Erro
     match run {
         Ok((task, run)) => Ok(SecondOutcome::Made(told(&layout.names, &task, run))),
         Err(error @ EngineError::Unsupported { .. }) => {
-            Ok(SecondOutcome::Unknown(format!("the second engine does not know {error}")))
+            Ok(SecondOutcome::Unknown(format!("the second engine does not support {error}")))
         }
         Err(error) => Err(failed(&error)),
     }
@@ -48,7 +48,7 @@ pub fn rows_of_parts(course: &Course, machine: &Machine) -> Result<Vec<PartRows<
     Ok(wide.collect())
 }
 
-/// What candle's products and random numbers on CUDA come from, and the files that it looks for.
+/// The libraries for candle's products and random numbers on CUDA, and the files that it looks for.
 const CUDA_LIBRARIES: [(&str, &[&str]); 2] = [
     ("cuBLAS", &["libcublas.so", "libcublas.so.13", "libcublas.so.12"]),
     ("cuRAND", &["libcurand.so", "libcurand.so.10"]),
@@ -64,8 +64,8 @@ fn device(machine: &Machine) -> Result<ComputeDevice, Error> {
             |files: &[&str]| !files.iter().any(|file| repro_kernels::device::has_library(file));
         if let Some((library, files)) = CUDA_LIBRARIES.iter().find(|(_, files)| is_missing(files)) {
             let why = format!(
-                "`{name}`: candle needs {library}, and none of {} can be loaded. CUDA's toolkit has it; \
-                 `LD_LIBRARY_PATH` names its folder",
+                "`{name}`: candle needs {library}, and none of {} can be loaded. It is part of the CUDA toolkit; \
+                 add its folder to `LD_LIBRARY_PATH`",
                 files.join(", ")
             );
             return Err(device_failed(why));
@@ -195,7 +195,7 @@ fn step(course: &Course, at: u64) -> TaskStep {
     }
 }
 
-/// What came out, in the terms of a log and in its order of tensors.
+/// The results, in the terms of a log and in its order of tensors.
 fn told(names: &[String], task: &SliceTask, run: EngineRun) -> SecondRun {
     let last = run.steps.len().checked_sub(1);
     let of = |made: (usize, &EngineStep)| logged(names, made.1, Some(made.0) == last);

@@ -38,14 +38,14 @@ impl Corpora {
         let data = bundle.receipt().data.as_ref();
         let order = data.and_then(|data| data.order.as_deref()).unwrap_or("none");
         if order != Order::NAME {
-            return Err(format!("the data order `{order}` cannot be drawn here"));
+            return Err(format!("the data order `{order}` cannot be reproduced here"));
         }
         let Some(table) = config.get("data") else {
             return Err("the config has no `data`".to_owned());
         };
         let corpus = self.load(table)?;
         if data.and_then(|data| data.sha256).is_some_and(|stated| stated != corpus.sha256) {
-            return Err("the data has another digest than the run's data".to_owned());
+            return Err("the data's digest differs from the run's data".to_owned());
         }
         let order = Order::read(config, &corpus).map_err(|error| short(&error))?;
         Ok((corpus, order))
@@ -80,7 +80,7 @@ impl Corpora {
         let parts = held_out.into_iter().chain([table.get("train_bytes")]).flatten();
         let bytes = parts.filter_map(|node| node.integer().ok()).fold(0, u64::saturating_add);
         if bytes > GENERATED {
-            return Err(format!("{bytes} bytes of text are too many to generate for a replay"));
+            return Err(format!("a replay does not generate as much as {bytes} bytes of text"));
         }
         Ok(())
     }

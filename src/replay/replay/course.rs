@@ -21,10 +21,10 @@ use repro_core::digest::Digest;
 use repro_core::source::{Document, Error, Source};
 use repro_kernels::portable::{Isa, Kernels, Real, TokenPlaces};
 
-/// What some programs add to the norm that they divide by.
+/// The epsilon that some programs add to the norm that they divide by.
 pub const ADDED: f64 = 1e-6;
 
-/// What the steps read.
+/// The batches of the steps.
 #[derive(Debug, Clone)]
 pub enum RowsRead {
     /// The batches of a slice, one after the other.
@@ -50,11 +50,11 @@ pub struct Course {
     pub config: Map<String, Json>,
     /// How its steps are made.
     pub regime: Regime,
-    /// What it starts from.
+    /// The start of the course.
     pub start: Start,
     /// How many steps are made.
     pub steps: u64,
-    /// What they read.
+    /// The batches of the steps.
     pub rows: RowsRead,
     /// The steps that the optimizer has counted at the start.
     pub counted: u64,
@@ -70,7 +70,7 @@ pub struct Course {
     pub exact_norms: bool,
     /// Of each step, what is known of its tokens beside their order; empty where there is nothing.
     pub marks: Vec<Marks>,
-    /// What another program may round otherwise is rounded as this seed has it, in the model and in the optimizer.
+    /// The seed of roundings that another program may do differently, in the model and in the optimizer.
     pub other_roundings: Option<u64>,
     /// How much of the weights before a step stays in what is written in their place after it: an average of weights.
     pub averaged: Option<f64>,
@@ -89,7 +89,7 @@ pub struct SampledSteps {
     pub gradients: Vec<BTreeMap<String, Vec<f32>>>,
 }
 
-/// What is known of the tokens of a batch beside their order; each list is empty where there is nothing.
+/// Facts about the tokens of a batch besides their order; each list is empty if there are none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Marks {
     /// Which targets count.
@@ -100,7 +100,7 @@ pub struct Marks {
     pub positions: Vec<u32>,
 }
 
-/// What is measured of each step, beside losses, norms and routing.
+/// The measurements of each step, besides losses, norms and routing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepMeasure {
     /// Nothing.

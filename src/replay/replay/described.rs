@@ -1,4 +1,4 @@
-//! What a receipt says of a whole run and of its data, held against its config and against the data.
+//! The receipt's statements about a whole run and its data, compared with its config and with the data.
 
 use super::machine::ReplayedRun;
 use crate::data::Corpus;
@@ -35,7 +35,7 @@ fn of_run(subject: &ReplayedRun<'_>) -> Result<Vec<Fact>, Error> {
     let told = |count: Option<u64>| count.map(|count| count.to_string());
     let tokens = shape.steps.checked_mul(shape.tokens_per_step());
     let fact = |what, stated, found| {
-        let hint = "the receipt describes another run";
+        let hint = "the receipt describes a different run";
         Fact { what, stated, found, hint }
     };
     Ok(vec![
@@ -55,7 +55,7 @@ fn of_data(subject: &ReplayedRun<'_>, corpus: &Corpus) -> Vec<Fact> {
     let data = receipt.data.as_ref();
     let digest = |digest: Option<Digest>| digest.map(|digest| digest.to_string());
     let fact = |what, stated, found| {
-        let hint = "the receipt describes other data";
+        let hint = "the receipt describes different data";
         Fact { what, stated, found: Some(found), hint }
     };
     let own = [

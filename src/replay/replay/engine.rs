@@ -67,7 +67,7 @@ fn resolve(
     }
 }
 
-/// What a step costs beside its products of matrices, measured on small models: routing takes a fifth of them, and to update a
+/// The cost of a step besides its matrix products, measured on small models: routing takes a fifth of them, and to update a
 /// parameter, with its digests, takes as long as so many operations.
 const ROUTED: f64 = 1.2;
 const UPDATED: f64 = 1400.0;
@@ -135,7 +135,7 @@ pub fn replay(
             Verdict::Refuted => again,
             _ => {
                 let (id, reason) = (device.id(), replay.reason);
-                let reason = format!("on `{id}` alone {reason}: the processor finds nothing of it");
+                let reason = format!("{reason} on `{id}`, but not on the CPU");
                 on_host.undecided(extent, &OTHER_MACHINE, reason)
             }
         };
@@ -149,7 +149,7 @@ pub fn beginning(bundle: &Bundle) -> Result<Vec<u8>, String> {
     let machine = Machine::new(Place::host(Isa::best()), 1);
     let subject = ReplayedRun::of(bundle, &machine).map_err(|error| error.to_string())?;
     if subject.comparison() != ReplayComparison::Bitwise {
-        return Err(format!("weights in `{}` are not known here", subject.arithmetic));
+        return Err(format!("weights in `{}` cannot be computed here", subject.arithmetic));
     }
     let total = bundle.document(CONFIG).and_then(repro_model::params::recompute);
     let total = total.map_err(|error| error.to_string())?;
@@ -158,7 +158,7 @@ pub fn beginning(bundle: &Bundle) -> Result<Vec<u8>, String> {
         repro_model::params::Convention::Default,
     );
     if total > BEGUN {
-        return Err(format!("{total} parameters are too many without a replay"));
+        return Err(format!("{total} parameters are too many to initialize without a replay"));
     }
     let start = subject.start(0).map_err(|error| error.to_string())?;
     Ok(start.tensors.write())
@@ -175,7 +175,7 @@ pub fn calibrate(
     let subject = ReplayedRun::of(bundle, machine)?;
     let (extent, _) = resolve(choice, bundle, corpora)?;
     let Extent::Steps { from, to } = extent else {
-        let expected = "a slice: a whole run is compared bit for bit or not at all";
+        let expected = "a slice: whole runs are only compared bit for bit";
         return Err(BAD_EXTENT.at(Location::file("--slice"), expected, extent.to_string()));
     };
     if machine.place.device.is_some()
@@ -236,13 +236,13 @@ impl<'a> ReplayedRun<'a> {
         let why = without_slices(bundle);
         if bundle.receipt().slices.is_empty() && (why.is_some() || arithmetic != ARITHMETIC) {
             let place = Location::file(bundle.name());
-            let found = why.unwrap_or_else(|| "there is nothing to replay".to_owned());
+            let found = why.unwrap_or_else(|| "nothing to replay".to_owned());
             return Err(NO_SLICE.at(place, RECORDED, format!("none: {found}")));
         }
         let config = bundle.document(CONFIG)?.root();
         if let Some(node) = config.get("arithmetic").filter(|node| node.text() != Ok(&*arithmetic))
         {
-            let expected = format!("`{arithmetic}`, as the receipt says");
+            let expected = format!("`{arithmetic}`, as in the receipt");
             return Err(TWO_ARITHMETICS.at(node.place(), expected, format!("`{}`", node.text()?)));
         }
         let is_stated = stated::is_stated(bundle);
@@ -287,7 +287,7 @@ impl<'a> ReplayedRun<'a> {
             }
             _ if sample.is_some() => {
                 let place = self.bundle.place(repro_bundle::bundle::RECEIPT);
-                Err(NO_SLICE.at(place, "a slice whose micro-batches are logged", "none"))
+                Err(NO_SLICE.at(place, "a slice with logged micro-batches", "none"))
             }
             _ => self.beyond_slices(extent, corpora, progress),
         }
@@ -308,7 +308,7 @@ impl<'a> ReplayedRun<'a> {
         corpora: &Corpora,
         progress: &dyn Progress,
     ) -> Result<Replay, Error> {
-        const WHY: &str = "the second engine executes slices alone";
+        const WHY: &str = "the second engine executes only slices";
         match self.machine.engine {
             ReplayEngine::Own => whole::replay(self, extent, corpora, progress),
             ReplayEngine::Candle => Ok(self.undecided(extent, &CANDLE_UNSUPPORTED, WHY.to_owned())),
@@ -355,7 +355,8 @@ impl<'a> ReplayedRun<'a> {
                 None => "this machine",
                 Some(device) => device.id(),
             };
-            let reason = format!("{who} does not compute {ARITHMETIC}: `{first}` gives other bits");
+            let reason =
+                format!("{who} does not reproduce {ARITHMETIC}: `{first}` gives different bits");
             self.undecided(extent, &OTHER_MACHINE, reason)
         }))
     }

@@ -179,7 +179,7 @@ impl StatedText<'_> {
         if self.corpora.folder().holds(&path, name.text()?, wanted)? {
             return Ok(path);
         }
-        Err(crate::data::OTHER_TEXT.at(name.place(), wanted, "another digest"))
+        Err(crate::data::OTHER_TEXT.at(name.place(), wanted, "a different digest"))
     }
 
     /// The mean loss over these tokens, or why none comes out.
@@ -193,7 +193,7 @@ impl StatedText<'_> {
         let mut learner = self.learner().map_err(told)?;
         let vocabulary = Config::read(self.subject.config).map_err(told)?.vocab_size;
         if let Some(beyond) = tokens.iter().find(|token| **token as usize >= vocabulary) {
-            return Err(format!("token {beyond} is beyond the vocabulary of {vocabulary}"));
+            return Err(format!("token {beyond} is outside the vocabulary of {vocabulary}"));
         }
         let threads = self.subject.machine.threads;
         let made = on_threads(threads, || evaluate(&mut learner, &text)).flatten().map_err(told)?;
@@ -233,13 +233,15 @@ impl StatedText<'_> {
     fn compare(&self, loss: f64, found: &mut RepeatedEvaluation) -> Result<(), Error> {
         let logged = self.record.required("loss")?.float()?;
         let apart = (logged - loss).abs() / loss.abs().max(f64::MIN_POSITIVE);
-        let said =
-            || format!("the loss is {loss:.6} on `{}`, and {logged:.6} is logged", found.text);
+        let said = || format!("the loss on `{}` is {loss:.6}, the log has {logged:.6}", found.text);
         let allowed = allowed(self.regime()?.precision);
         if apart > REFUTED_FROM {
             found.differs = found.differs.take().or(Some(said()));
         } else if apart > allowed {
-            found.unclear = Some(format!("{}; rounding explains {allowed:.0e} of it", said()));
+            found.unclear = Some(format!(
+                "{}; rounding explains a relative difference of {allowed:.0e}",
+                said()
+            ));
         }
         (found.logged, found.repeated) = (Some(logged), Some(loss));
         Ok(())
@@ -273,10 +275,10 @@ impl StatedText<'_> {
         let mean = size as f64 / read.in_file.max(1) as f64;
         let least = (size as f64 - LONGEST_TOKEN * mean * left_out).max(0.0);
         if left_out > self.subject.shape.seq_len as f64 {
-            found.not_counted = Some("a part of the text was evaluated".to_owned());
+            found.not_counted = Some("only part of the text was evaluated".to_owned());
         } else if logged > size || (logged as f64) < least {
             let name = text.required("file")?.text()?;
-            found.differs = Some(format!("`{name}` has {size} bytes, and {logged} are logged"));
+            found.differs = Some(format!("`{name}` has {size} bytes, the log has {logged}"));
         } else {
             found.bytes = Some(size);
         }
@@ -299,7 +301,7 @@ impl StatedText<'_> {
         let count = within.filter(is_varied).count();
         (2 * count > rows.len()).then(|| {
             format!(
-                "{count} of {} rows of the training batches stand in the evaluated text",
+                "{count} of {} rows of the training batches occur in the evaluated text",
                 rows.len()
             )
         })

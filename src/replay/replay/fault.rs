@@ -28,7 +28,7 @@ const AVERAGE: f64 = 0.999;
 
 /// A fault in a course.
 pub struct Planted {
-    /// What was planted.
+    /// The planted fault.
     pub what: String,
     /// Its relative size, where it has sizes.
     pub size: Option<f64>,
@@ -40,7 +40,7 @@ pub struct Planted {
 pub struct Fault {
     /// Its name.
     pub id: &'static str,
-    /// What can be planted.
+    /// The faults that can be planted.
     pub planted: Result<Vec<Planted>, String>,
 }
 
@@ -60,13 +60,13 @@ pub fn with_other_rate(course: &Course) -> Course {
 /// The faults that have to show where numbers have fewer bits: their names begin like this.
 pub const DECISIVE: [&str; 3] = ["learning-rate", "swapped-batch", "dropped-gradient-matrix"];
 
-/// What faults are planted in.
+/// The course in which faults are planted.
 pub struct Garden<'a> {
     /// The course.
     pub course: &'a Course,
     /// Its tensors.
     pub layout: &'a Layout,
-    /// What its log says.
+    /// The logged steps.
     pub logged: &'a [Step],
     /// Rows of the validation text in place of those of the steps; or why there are none.
     pub held_out: &'a Result<Vec<Vec<u32>>, String>,
@@ -81,7 +81,7 @@ enum TensorKind {
     Matrix,
     /// With one dimension, as the weight of a norm.
     Norm,
-    /// What sends tokens to experts.
+    /// A router, which sends tokens to experts.
     Router,
 }
 
@@ -202,10 +202,10 @@ impl Garden<'_> {
         }
         match (&course.rows, &self.course.rows) {
             (RowsRead::Kept(turned), RowsRead::Kept(rows)) if turned != rows => {
-                let what = "the rows of the batch from their ends".to_owned();
+                let what = "the rows of the batch reversed".to_owned();
                 Ok(vec![Planted { what, size: None, course }])
             }
-            _ => Err("there is one batch, the same from its end".to_owned()),
+            _ => Err("there is one batch, equal to its reverse".to_owned()),
         }
     }
 
@@ -243,7 +243,7 @@ impl Garden<'_> {
         };
         let moved = self.layout.forward.iter().filter(|at| !self.layout.rests(**at));
         let first = moved.copied().find(is_of).and_then(|at| self.layout.names.get(at));
-        let none = || format!("the optimizer moves no {} of the model", kind.word());
+        let none = || format!("the optimizer updates no {} of the model", kind.word());
         first.map(|name| super::names::ours(name)).ok_or_else(none)
     }
 
@@ -279,7 +279,7 @@ impl Garden<'_> {
             return Err("all groups have the same learning rates".to_owned());
         };
         let what =
-            format!("group {} of the optimizer with the learning rates of the first", other + 1);
+            format!("optimizer group {} with the learning rates of the first group", other + 1);
         self.one(what, |course| {
             if let LearningRates::Stated { groups, .. } = &mut course.regime.rates
                 && let Some(first) = groups.first().cloned()
@@ -298,7 +298,7 @@ impl Garden<'_> {
         }
         let is_short = |step: &Step| step.norm.is_some_and(|norm| norm <= limit);
         match !self.logged.is_empty() && self.logged.iter().all(is_short) {
-            true => Err("no gradient is longer than the limit".to_owned()),
+            true => Err("no gradient norm exceeds the limit".to_owned()),
             false => Ok(()),
         }
     }
@@ -312,7 +312,7 @@ impl Garden<'_> {
         self.is_clipped()?;
         self.sized(MILLIONTH, PERCENT, |size, course| {
             course.regime.optimizer.clip *= 1.0 + size;
-            format!("the limit of gradients times 1 + {size:.1e}")
+            format!("the clipping limit times 1 + {size:.1e}")
         })
     }
 
@@ -324,11 +324,11 @@ impl Garden<'_> {
         }
         let is_short = |step: &Step| step.norm.is_some_and(|norm| norm <= limit * (1.0 - PERCENT));
         if !self.logged.is_empty() && self.logged.iter().all(is_short) {
-            return Err("no gradient is longer than 99% of the limit".to_owned());
+            return Err("no gradient norm exceeds 99% of the limit".to_owned());
         }
         self.sized(MILLIONTH, PERCENT, |size, course| {
             course.regime.optimizer.clip *= 1.0 - size;
-            format!("the limit of gradients times 1 - {size:.1e}")
+            format!("the clipping limit times 1 - {size:.1e}")
         })
     }
 
@@ -360,9 +360,9 @@ impl Garden<'_> {
             return Err("there is one step".to_owned());
         }
         if self.group_of(&tensor, kind).is_none_or(|group| group.writes() == [false; 3]) {
-            return Err(format!("the rule of `{tensor}` has no moments"));
+            return Err(format!("the update rule of `{tensor}` has no moments"));
         }
-        let what = format!("the second step with the moments of `{tensor}` before the first");
+        let what = format!("the second step with the moments of `{tensor}` from before the first");
         self.one(what, |course| course.stale = Some(tensor.clone()))
     }
 
@@ -396,7 +396,7 @@ impl Garden<'_> {
         let (Some((first, _)), Some(_)) = (decaying.next(), decaying.next()) else {
             return Err("no two groups have weight decay".to_owned());
         };
-        let what = format!("no weight decay of group {} of the optimizer", first + 1);
+        let what = format!("no weight decay in optimizer group {}", first + 1);
         self.one(what, |course| {
             if let Some(group) = course.regime.optimizer.groups.get_mut(first) {
                 group.decay = 0.0;
@@ -410,7 +410,7 @@ impl Garden<'_> {
         let has = |group: &ParameterGroup| !group.method.keeps()[1] && group.writes()[0];
         let groups = &self.course.regime.optimizer.groups;
         if !groups.iter().any(|group| has(group) && group.beta1 > 0.0) {
-            return Err("no rule is by momentum alone".to_owned());
+            return Err("no update rule uses momentum alone".to_owned());
         }
         self.sized(MILLIONTH, PERCENT, |size, course| {
             for group in course.regime.optimizer.groups.iter_mut().filter(|group| has(group)) {
@@ -426,9 +426,9 @@ impl Garden<'_> {
         let groups = &self.course.regime.optimizer.groups;
         let iterates = |group: &ParameterGroup| matches!(group.method, UpdateMethod::Muon(muon) if muon.steps > 0);
         if !groups.iter().any(iterates) {
-            return Err("no rule is Muon".to_owned());
+            return Err("no update rule is Muon".to_owned());
         }
-        self.one("one iteration of Newton and Schulz less", |course| {
+        self.one("one Newton-Schulz iteration fewer", |course| {
             for group in &mut course.regime.optimizer.groups {
                 if let UpdateMethod::Muon(muon) = &mut group.method {
                     muon.steps = muon.steps.saturating_sub(1);
@@ -446,7 +446,7 @@ impl Garden<'_> {
     fn beta1(&self) -> Plants {
         let has = |group: &ParameterGroup| group.method.keeps()[1];
         if !self.course.regime.optimizer.groups.iter().any(has) {
-            return Err("no rule has two moments".to_owned());
+            return Err("no update rule has two moments".to_owned());
         }
         self.sized(MILLIONTH, FIFTH, |size, course| {
             for group in course.regime.optimizer.groups.iter_mut().filter(|group| has(group)) {
@@ -461,7 +461,7 @@ impl Garden<'_> {
         let groups = &self.course.regime.optimizer.groups;
         let is_on = groups.iter().any(|group| group.method.keeps()[2]);
         if !is_on {
-            return Err("no rule is AMSGrad".to_owned());
+            return Err("no update rule is AMSGrad".to_owned());
         }
         self.one("Adam in place of AMSGrad", |course| {
             let tensors = &mut Arc::make_mut(&mut course.start.tensors).tensors;
@@ -479,7 +479,7 @@ impl Garden<'_> {
 
     fn beta2(&self) -> Plants {
         if !self.course.regime.optimizer.groups.iter().any(|group| group.method.keeps()[1]) {
-            return Err("no rule has a second moment".to_owned());
+            return Err("no update rule has a second moment".to_owned());
         }
         self.sized(MILLIONTH, FIFTH, |size, course| {
             for group in &mut course.regime.optimizer.groups {
@@ -518,7 +518,7 @@ impl Garden<'_> {
         let own = self.course.config.get("seed_init").and_then(serde_json::Value::as_u64);
         let other = self.course.weights_of(own.map_or(1, |own| own.wrapping_add(1)))?;
         let mut weights: BTreeMap<_, _> = other.into_iter().map(|v| (v.name.clone(), v)).collect();
-        Ok(self.one("weights from another seed", |course| {
+        Ok(self.one("weights from a different seed", |course| {
             for (name, data) in &mut Arc::make_mut(&mut course.start.tensors).tensors {
                 if let Some(values) = weights.remove(name) {
                     *data = TensorData::floats(&values.shape, &values.values);

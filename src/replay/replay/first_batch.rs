@@ -21,7 +21,7 @@ use repro_core::source::Error;
 use repro_kernels::portable::Isa;
 use repro_model::replay::Extent;
 
-/// What the comparison came to.
+/// The outcome of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchOutcome {
     /// Everything that was logged follows from the config.
@@ -60,7 +60,7 @@ pub struct PartDifference {
 /// The report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FirstBatch {
-    /// What it came to.
+    /// Its outcome.
     pub outcome: BatchOutcome,
     /// Why, unless it agrees.
     pub reason: String,
@@ -140,10 +140,10 @@ fn compared(
         return Ok(FirstBatch { lacks_routes, ..agrees });
     };
     let apart = divergence.difference.map_or_else(String::new, |(apart, allowed)| {
-        format!(", off by {apart:.1e} of its size where {allowed:.1e} is rounding")
+        format!(", a relative difference of {apart:.1e} where rounding explains {allowed:.1e}")
     });
     let reason = format!(
-        "the {}: {} here, {} by the config{apart}",
+        "the {}: {} in this run, {} from the config{apart}",
         divergence.shown(),
         divergence.logged,
         divergence.replayed
@@ -175,7 +175,7 @@ fn first_part(course: &Course, isa: Isa, rows: &OwnRows) -> Result<Option<PartDi
     }
     let nats = |of: &FirstSequence| of.parts.last().map(|part| part.rows.clone());
     if let (Some(narrow), Some(wide), Some(own)) = (nats(&narrow), nats(&wide), rows.nats()) {
-        let part = "the head: its logits and what is done with them (a soft limit, a scale)";
+        let part = "the head: its logits, or a soft limit or scale applied to them";
         let own = own.to_vec();
         let head = SeenRows { part: part.to_owned(), is_input: true, narrow, wide, own };
         seen.extend(head.difference(times));
@@ -266,7 +266,7 @@ fn of_layer(tensor: &str) -> String {
     layer_of(tensor).map_or_else(String::new, |layer| format!(" of layer {layer}"))
 }
 
-/// What lies before an operation, in words.
+/// The part of the model before an operation, in words.
 fn input_of(rows: &OperationRows<f64>, tensor: &str) -> String {
     let layer = of_layer(tensor);
     match (rows.before, rows.kind) {
@@ -284,14 +284,14 @@ fn input_of(rows: &OperationRows<f64>, tensor: &str) -> String {
     }
 }
 
-/// What an operation makes, in words.
+/// The output of an operation, in words.
 fn output_of(rows: &OperationRows<f64>, tensor: &str) -> String {
     let layer = of_layer(tensor);
     match rows.kind {
         OperationKind::Embedding => format!("the embedding (`{tensor}`)"),
         OperationKind::Norm => format!("the norm{layer} (`{tensor}`): its epsilon or its formula"),
         OperationKind::Network => {
-            format!("the MLP{layer}, from `{tensor}`: its activation or how it is gated")
+            format!("the MLP{layer}, from `{tensor}`: its activation or gating")
         }
         _ => format!("the matrix `{tensor}`{layer}"),
     }

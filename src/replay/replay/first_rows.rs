@@ -65,7 +65,7 @@ impl OwnRows {
         self.0.get("nats").map(Vec::as_slice)
     }
 
-    /// What the module of a tensor read.
+    /// The input of a tensor's module.
     pub fn read(&self, tensor: &str) -> Option<&[f64]> {
         self.0.get(&format!("in.{tensor}")).map(Vec::as_slice)
     }
@@ -75,7 +75,7 @@ impl OwnRows {
         self.0.get(&format!("out.{tensor}")).map_or(0, Vec::len)
     }
 
-    /// What the modules of some tensors made, side by side; none where one of them was not seen.
+    /// The outputs of some tensors' modules, side by side; none if one of them was not seen.
     pub fn made(&self, tensors: &[&String], width_of: impl Fn(&str) -> usize) -> Option<Vec<f64>> {
         let rows: Vec<&Vec<f64>> =
             tensors.iter().map(|name| self.0.get(&format!("out.{name}"))).collect::<Option<_>>()?;

@@ -108,7 +108,7 @@ fn course_of(subject: &ReplayedRun<'_>, change: &Change) -> Option<Course> {
     opened(&other).ok().map(|session| session.course)
 }
 
-/// What is compared, and how much may still be spent.
+/// The compared settings, and the remaining budget.
 struct Trial<'a> {
     isa: Isa,
     nats: &'a [f64],

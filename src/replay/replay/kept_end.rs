@@ -37,11 +37,11 @@ pub fn elsewhere(
                 step: end,
                 what: "kept checkpoint",
                 tensor: Some(tensor.name.clone()),
-                logged: format!("{apart:.6} away from where these steps lead"),
+                logged: format!("{apart:.6} away from the result of these steps"),
                 replayed: format!("moved by {:.6}", tensor.replayed),
                 difference: None,
                 inputs_matched: Some(true),
-                hint: "the checkpoint is of another run, or of other steps".to_owned(),
+                hint: "the checkpoint belongs to a different run or to different steps".to_owned(),
             });
         }
     }

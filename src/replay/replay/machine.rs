@@ -1,4 +1,4 @@
-//! What a replay runs on, what it runs, and who watches.
+//! The machine of a replay, its engine, and its watchers.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use repro_bundle::bundle::Bundle;
 use repro_core::source::{Error, Location, Node};
 use repro_model::replay::ReplayEngine;
 
-/// What a replay runs on.
+/// The machine of a replay.
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// Where models live that are walked in float32.

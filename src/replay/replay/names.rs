@@ -1,6 +1,6 @@
 //! The names of tensors in checkpoints of other programs.
 //!
-//! What wraps a model puts itself into names (`module.` of data parallelism, `_orig_mod.` of `torch.compile`,
+//! Wrappers of a model add prefixes to names (`module.` of data parallelism, `_orig_mod.` of `torch.compile`,
 //! `_fsdp_wrapped_module.` of FSDP), and is left out. Hugging Face's Llama uses the names that we use. Its Mixtral calls the router of a block
 //! `block_sparse_moe.gate`, and the matrices of expert `e` `block_sparse_moe.experts.e.w1` (gate), `w3`
 //! (up) and `w2` (down).

@@ -18,5 +18,9 @@ pub fn rows_of_parts(_: &Course, _: &Machine) -> Result<Vec<PartRows<f64>>, Erro
 }
 
 fn missing() -> Error {
-    NO_CANDLE.at(Location::file("--engine"), "a program with the feature `candle`", "one without")
+    NO_CANDLE.at(
+        Location::file("--engine"),
+        "a program built with the feature `candle`",
+        "a program built without it",
+    )
 }

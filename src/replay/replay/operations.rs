@@ -1,4 +1,4 @@
-//! What a token costs.
+//! The cost of a token.
 
 use crate::RunShape;
 use repro_bundle::bundle::{Bundle, CONFIG};

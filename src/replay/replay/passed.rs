@@ -17,7 +17,7 @@ pub struct PassedSlices {
     slices: Vec<Slice>,
     /// The tensors with which each slice begins, by its first step.
     begun: BTreeMap<u64, Vec<Values>>,
-    /// What the steps read.
+    /// The batches of the steps.
     rows: RowsRead,
 }
 
@@ -48,15 +48,16 @@ impl PassedSlices {
             }
             let Some(kept) = slice.at(update).and_then(|at| slice.rows.get(at)) else { continue };
             if self.rows.of(update, walker.done as usize) != *kept {
-                let told = ("another batch".to_owned(), "that of data and seed".to_owned());
-                let hint = "the slice holds tokens that the run did not read";
+                let told =
+                    ("a different batch".to_owned(), "the batch from data and seed".to_owned());
+                let hint = "the slice contains tokens that the run did not read";
                 found = Some(Divergence::of(update + 1, "batch of a slice", told, hint));
             }
         }
         Ok(found)
     }
 
-    /// What they say of update `update`, where their tensors are those of `layout`.
+    /// Their values for update `update`, if their tensors match `layout`.
     pub fn step(&self, update: u64, layout: &Layout) -> Option<Step> {
         let native = |slice: &&Slice| {
             let names = slice.tensors.iter().map(|tensor| &tensor.name);
@@ -89,7 +90,7 @@ impl PassedSlices {
                 (None, Some(logged)) => (logged.to_string(), moved.to_string()),
                 (None, None) => continue,
             };
-            let hint = "the table beside the slice was not written by its steps";
+            let hint = "the table next to the slice was not written by its steps";
             let parted = Divergence::of(step, "table of a slice", told, hint);
             return Ok(Some(Divergence { tensor: Some(after.name.clone()), ..parted }));
         }

@@ -44,9 +44,9 @@ const UNIT: f64 = f32::EPSILON as f64;
 pub struct Contradiction {
     /// The slice.
     pub place: Location,
-    /// What was recorded.
+    /// The recorded value.
     pub expected: String,
-    /// What the slice says.
+    /// The value in the slice.
     pub found: String,
     /// Whether no number of several records agrees: the slice then looks like one of another run.
     pub total: bool,
@@ -68,7 +68,7 @@ pub struct RecordsFound {
     pub contradiction: Option<Contradiction>,
 }
 
-/// What a record may hold of the numbers of the steps.
+/// The possible readings of a record's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// That of its step.
@@ -87,9 +87,9 @@ impl Reading {
     fn words(self) -> &'static str {
         match self {
             Self::Step => "",
-            Self::Next => ", of the step to come",
-            Self::Before => ", of the step before",
-            Self::Mean => ", means since the record before",
+            Self::Next => ", of the next step",
+            Self::Before => ", of the previous step",
+            Self::Mean => ", means since the previous record",
         }
     }
 }
@@ -97,7 +97,7 @@ impl Reading {
 /// A column of the records.
 #[derive(Clone)]
 struct Column {
-    /// What the log calls it.
+    /// Its name in the log.
     name: String,
     /// Of each record, its step, that of the record before it, and the number.
     rows: Vec<(u64, u64, f64)>,
@@ -124,7 +124,7 @@ impl Column {
         Ok(Self { name: name.to_owned(), rows, half, narrow: 0.0 })
     }
 
-    /// What the steps say of a record in one reading; nothing where that lies outside of the slice.
+    /// The value for a record from the steps in one reading; nothing if that lies outside the slice.
     fn said(
         reading: Reading,
         (step, before): (u64, u64),
@@ -189,7 +189,7 @@ impl Column {
         })
     }
 
-    /// What all numbers were multiplied by that a reading gives: nothing where there are too few, and where trainers multiply so
+    /// The constant factor of all numbers in a reading: nothing where there are too few, and where trainers multiply so
     /// themselves, by whole numbers and their reciprocals (parts of a batch, machines, scales of the loss) or into bits.
     fn factor(&self, value: &dyn Fn(u64) -> Option<f64>) -> Option<(f64, usize)> {
         let of = |reading: &Reading| {
@@ -339,9 +339,7 @@ impl RecordsFound {
         let Some(last) = records.last() else { return Ok(()) };
         let last = last.required("step")?.integer()?;
         if last != steps {
-            self.report
-                .open
-                .push(format!("the records end at step {last}, and `steps` is {steps}"));
+            self.report.open.push(format!("the records end at step {last}; `steps` is {steps}"));
         }
         Ok(())
     }
@@ -368,13 +366,13 @@ impl RecordsFound {
             shown.join(", ")
         };
         if !unknown.is_empty() {
-            self.report.open.push(format!("columns that were not compared: {}", listed(&unknown)));
+            self.report.open.push(format!("columns not compared: {}", listed(&unknown)));
         }
         if !odd.is_empty() {
             self.report.open.push(format!("{} are not numbers in every record", listed(&odd)));
         }
         if let Some(step) = again {
-            self.report.open.push(format!("step {step} is recorded again after a later one"));
+            self.report.open.push(format!("step {step} is recorded again after a later step"));
         }
         Ok(())
     }
@@ -398,7 +396,7 @@ impl RecordsFound {
             let name = &column.name;
             self.contradiction.get_or_insert_with(|| Contradiction {
                 place: place.clone(),
-                expected: format!("the {name} of step {step} as recorded, {recorded}"),
+                expected: format!("the recorded {name} of step {step}, {recorded}"),
                 found: said.to_string(),
                 total: false,
             });
@@ -447,8 +445,8 @@ impl RecordsFound {
         };
         self.contradiction.get_or_insert_with(|| Contradiction {
             place: place.clone(),
-            expected: format!("`{}` of the records as the loss of the steps", column.name),
-            found: format!("{factor:.4} times that in {count} records"),
+            expected: format!("the loss of the steps in the records' `{}`", column.name),
+            found: format!("{factor:.4} times the loss in {count} records"),
             total: false,
         });
         true
@@ -469,7 +467,7 @@ impl RecordsFound {
         match first {
             None => self.report.agreeing.push(format!("`{name}` ({fitting}, the loss)")),
             Some((step, recorded, said)) => self.report.differing.push(format!(
-                "`{name}` is the loss in {fitting} records and not in {differing}: {recorded} in the record of step {step}, {said} in \
+                "`{name}` equals the loss in {fitting} records and differs in {differing}: {recorded} in the record of step {step}, {said} in \
                  the step"
             )),
         }
@@ -490,7 +488,7 @@ impl RecordsFound {
         };
         let names: Vec<_> = said.iter().map(|(name, rate)| format!("`{name}` is {rate}")).collect();
         self.report.differing.push(format!(
-            "the slice states the rate {} for step {}, and the config has none so large: {}",
+            "the slice states the learning rate {} for step {}, larger than any in the config: {}",
             rate as f32,
             step + 1,
             names.join(", ")
@@ -508,7 +506,7 @@ impl RecordsFound {
             Ok(declared) => declared,
             Err(why) => {
                 let told = format!(
-                    "the schedule of the config cannot be computed: expected {}, found {}",
+                    "the config's schedule cannot be computed: expected {}, found {}",
                     why.expected, why.found
                 );
                 return self.report.open.push(told);
@@ -521,9 +519,9 @@ impl RecordsFound {
             (apart > SCHEDULED * f64::from(said.max(made))).then_some((step, said, made))
         });
         match other {
-            None => self.report.agreeing.push(format!("the schedule of the config ({count})")),
+            None => self.report.agreeing.push(format!("the config's schedule ({count})")),
             Some((step, said, made)) => self.report.differing.push(format!(
-                "the schedule of the config gives the rate {said} for step {}, and the slice states {made}",
+                "the config's schedule gives the learning rate {said} for step {}, the slice states {made}",
                 step + 1
             )),
         }
@@ -540,7 +538,7 @@ impl RecordsFound {
         }
         let name = &column.name;
         if column.rows.iter().any(|row| value(row.0).is_some() && !column.tells(row)) {
-            return self.report.open.push(format!("`{name}` is rounded too far to be compared"));
+            return self.report.open.push(format!("`{name}` is rounded too coarsely to compare"));
         }
         let other = |row: &&(u64, u64, f64)| {
             let one = Column { rows: vec![**row], ..column.clone() };
@@ -553,12 +551,12 @@ impl RecordsFound {
             all.iter().any(|(reading, tried)| *reading == Reading::Mean && *tried != (0, 0));
         if let Some(step) = column.beyond(value).filter(|_| first.is_some() && !is_mean) {
             self.report.open.push(format!(
-                "`{name}` of the record of step {step} may be a mean with steps before the slice"
+                "`{name}` in the record of step {step} may be a mean that includes steps before the slice"
             ));
         } else if let Some(first) = first {
-            self.report.differing.push(format!("`{name}` agrees in no reading: {first}"));
+            self.report.differing.push(format!("`{name}` matches in no known reading: {first}"));
         } else if !column.rows.is_empty() {
-            self.report.open.push(format!("no `{name}` of these steps was recorded"));
+            self.report.open.push(format!("no `{name}` was recorded for these steps"));
         }
     }
 
@@ -593,21 +591,23 @@ mod tests {
             (
                 0.0,
                 vec![(10, 8, 9.0), (12, 10, 3.5), (14, 12, 2.375)],
-                "`loss` (2, means since the record before)",
+                "`loss` (2, means since the previous record)",
             ),
             (0.05, vec![(12, 10, 3.04)], "`loss` (1)"),
-            (0.0, vec![(10, 8, 4.0), (12, 10, 2.5)], "`loss` (2, of the step to come)"),
+            (0.0, vec![(10, 8, 4.0), (12, 10, 2.5)], "`loss` (2, of the next step)"),
         ] {
             assert_eq!(read(&column(half, &rows)).agreeing, [words]);
         }
         let other = read(&column(0.0, &[(12, 11, 2.9)]));
-        let told = "`loss` agrees in no reading: 2.9 in the record of step 12, 3 in the step";
+        let told =
+            "`loss` matches in no known reading: 2.9 in the record of step 12, 3 in the step";
         assert_eq!((other.agreeing.len(), other.differing), (0, vec![told.to_owned()]));
         let none = read(&column(0.0, &[(30, 20, 2.9)]));
-        assert_eq!(none.open, ["no `loss` of these steps was recorded"]);
+        assert_eq!(none.open, ["no `loss` was recorded for these steps"]);
         // The mean of a step before the slice and its first one may be anything.
         let partly = read(&column(0.0, &[(9, 7, 9.0), (11, 9, 4.5)]));
-        let told = "`loss` of the record of step 11 may be a mean with steps before the slice";
+        let told =
+            "`loss` in the record of step 11 may be a mean that includes steps before the slice";
         assert_eq!((partly.differing.len(), partly.open), (0, vec![told.to_owned()]));
         // Not where another record shows that this column has no means.
         let whole = read(&column(0.0, &[(11, 9, 4.5), (13, 11, 9.0)]));
@@ -652,7 +652,7 @@ mod tests {
         };
         assert_eq!(told(2.0), (vec!["`objective` (5, the loss)".to_owned()], Vec::new()));
         let (_, differing) = told(1.5);
-        assert!(differing[0].contains("not in 1: 1.5 in the record of step 15, 2 in the step"));
+        assert!(differing[0].contains("differs in 1: 1.5 in the record of step 15, 2 in the step"));
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Session<'_> {
             }
         };
         if progress.begins(ReplayPhase::Calibrating).is_break() {
-            return Ok(stopped(replay, "stopped before its calibration".to_owned()));
+            return Ok(stopped(replay, "stopped before calibration".to_owned()));
         }
         let calibration = self.calibrate(&executed, &run.steps, progress)?;
         let mut replay = self.of_candle(extent, &run, &executed, &calibration);
@@ -121,9 +121,9 @@ pub struct EnginePair<'a> {
     pub second: &'a Course,
     /// Its tensors.
     pub layout: &'a Layout,
-    /// What rounding explains.
+    /// The rounding tolerance.
     pub calibration: &'a Calibration,
-    /// What it is executed on.
+    /// The machine that executes it.
     pub machine: &'a Machine,
 }
 
@@ -187,7 +187,7 @@ impl EnginePair<'_> {
 pub struct FirstSequence {
     /// Behind each part; those of the head are the nats of each target.
     pub parts: Vec<PartRows<f64>>,
-    /// What each operation with weights read and made.
+    /// The inputs and outputs of each operation with weights.
     pub operations: Vec<OperationRows<f64>>,
 }
 

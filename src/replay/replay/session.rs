@@ -36,7 +36,7 @@ use repro_model::replay::{
 };
 use repro_stats::rng::Rng;
 
-/// What a token that is routed elsewhere may change of an update, relative to it; a tenth of what a rate off by 1% does.
+/// The possible effect of a rerouted token on an update, relative to it; a tenth of the effect of a rate off by 1%.
 const OF_ONE_TOKEN: f64 = 1e-3;
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
@@ -44,9 +44,9 @@ pub struct Session<'a> {
     pub subject: &'a ReplayedRun<'a>,
     pub course: Course,
     pub layout: Layout,
-    /// What the log says, up to where the replay goes.
+    /// The logged steps, up to where the replay goes.
     pub logged: Vec<Step>,
-    /// What it says of the tensors at the end, where the replay goes to the end of the slice.
+    /// The logged tensors at the end, if the replay goes to the end of the slice.
     ends: Vec<Option<Logged>>,
     batches: Batches,
     sampled: Option<SampledMicroBatches>,
@@ -99,12 +99,12 @@ impl<'a> Session<'a> {
         let model = Config::read(subject.config)?;
         let mut slice = Slice::load(subject, (from, sample.is_some()), &model)?;
         if to > subject.shape.steps {
-            let expected = format!("steps of the run, which has {}", subject.shape.steps);
+            let expected = format!("steps within the run's {}", subject.shape.steps);
             return Err(BAD_SLICE.at(slice.place, expected, format!("steps up to {to}")));
         }
         if slice.checkpoint.unwrap_or(from) != from {
-            let expected = format!("the checkpoint after {from} steps, where the slice begins");
-            let found = format!("one after {}", slice.checkpoint.unwrap_or_default());
+            let expected = format!("the checkpoint after {from} steps, where the slice starts");
+            let found = format!("a checkpoint after {}", slice.checkpoint.unwrap_or_default());
             return Err(NO_START.at(slice.place, expected, found));
         }
         let batches = batches(subject, &mut slice, corpora)?;
@@ -143,8 +143,7 @@ impl<'a> Session<'a> {
             resting.map(|(_, name)| name).filter(|name| !is_rule(&names::ours(name))).collect();
         if let Some(first) = frozen.first() {
             let count = frozen.len();
-            let told =
-                format!("{count} tensors are in no group of the optimizer, the first `{first}`");
+            let told = format!("{count} tensors are in no optimizer group, the first is `{first}`");
             records.report.open.push(told);
         }
         let width = subject.shape.seq_len + 1;
@@ -229,7 +228,7 @@ impl<'a> Session<'a> {
         let calibration = match self.is_bitwise() {
             true => None,
             false if progress.begins(ReplayPhase::Calibrating).is_break() => {
-                let when = "stopped before its calibration".to_owned();
+                let when = "stopped before calibration".to_owned();
                 return Ok(OwnReplay::unfinished(stopped(replay, when)));
             }
             false => Some(self.calibrate(&executed, &[], progress)?),
@@ -243,7 +242,7 @@ impl<'a> Session<'a> {
         Ok(OwnReplay { replay, executed: Some(executed), calibration })
     }
 
-    /// What the faults show that are planted in the slice, unless the caller wants none.
+    /// Tests which planted faults the slice detects, unless the caller wants none.
     pub fn planted(
         &self,
         calibration: Option<&Calibration>,
@@ -286,7 +285,7 @@ impl<'a> Session<'a> {
         let found = self.layout.divergence((number, true), &here, &there, |_| 0.0);
         Ok(found.map(|found| {
             let (id, shown) = (place.id(), found.shown());
-            format!("`{id}` makes step {number} otherwise than the processor: the first is {shown}")
+            format!("`{id}` computes step {number} differently from the CPU: the first difference is {shown}")
         }))
     }
 
@@ -294,7 +293,7 @@ impl<'a> Session<'a> {
         self.subject.comparison() == ReplayComparison::Bitwise
     }
 
-    /// What rounding explains of the steps that were made, where the log and a second account, if there is one, may
+    /// The rounding tolerance of the executed steps, where the log and a second account, if there is one, may
     /// route tokens otherwise.
     pub fn calibrate(
         &self,
@@ -452,7 +451,7 @@ impl<'a> Session<'a> {
             what: "bits",
             tensor: self.layout.names.get(at).cloned(),
             logged: format!("sha256 {logged}"),
-            replayed: "another digest".to_owned(),
+            replayed: "a different digest".to_owned(),
             difference: None,
             inputs_matched: None,
             hint: "the digests at the end of the slice do not match the tensors after its steps"
@@ -607,7 +606,7 @@ impl<'a> Session<'a> {
         is_calibrated && is_unknown && (comes_before_updates(divergence) || is_small)
     }
 
-    /// What rounding hides, so that nothing is verified: with all bits of float32, the updates of some tensors; with fewer,
+    /// The reason why rounding prevents a verification: with all bits of float32, the updates of some tensors; with fewer,
     /// one of the faults that have to show.
     fn hidden(&self, coarse: usize, faults: &[PlantedFault]) -> Option<String> {
         if self.course.regime.precision == Precision::Full {
@@ -628,7 +627,7 @@ impl<'a> Session<'a> {
             Some(PlantedFault { unseen: Some(why), .. }) => why.clone(),
             Some(fault) => format!("{} stays within the tolerance", fault.planted),
         };
-        Some(format!("with this few bits, `{hidden}` would not be seen: {why}"))
+        Some(format!("at this precision, `{hidden}` would not be detected: {why}"))
     }
 
     /// Writes the verdict.
@@ -648,8 +647,8 @@ impl<'a> Session<'a> {
             let tied = tied.filter(|(step, _)| *step <= divergence.step);
             if let Some((step, tokens)) = tied {
                 let reason = format!(
-                    "experts have equal scores for {tokens} tokens of step {step}, and the log has \
-                     others of them; {reason}"
+                    "experts have equal scores for {tokens} tokens of step {step}, and the log chose \
+                     different ones; {reason}"
                 );
                 verdict(replay, Verdict::Inconclusive, &TIED_ROUTES, reason);
             // Signs of numbers near zero are decided by rounding.
@@ -661,7 +660,7 @@ impl<'a> Session<'a> {
                 verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
             } else if 2 * blurred > all {
                 let reason = format!(
-                    "the gradients of {blurred} of {all} tensors are rounding alone; {reason}"
+                    "the gradients of {blurred} of {all} tensors are only rounding; {reason}"
                 );
                 verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
             } else if self.follows(divergence, |method| method == UpdateMethod::Lion) {
@@ -679,7 +678,7 @@ impl<'a> Session<'a> {
         } else if let Some(reason) = self.hidden(coarse, &replay.faults) {
             verdict(replay, Verdict::Inconclusive, &TOO_COARSE, reason);
         } else if let Some(differing) = replay.records.differing.first() {
-            let reason = format!("the steps match, and the records of the run do not: {differing}");
+            let reason = format!("the steps match, but the records of the run do not: {differing}");
             verdict(replay, Verdict::Inconclusive, &RECORDS_UNCLEAR, reason);
         } else if let Some(tensor) = untrained {
             let reason = format!("everything matches, but `{tensor}` was not trained");
@@ -733,16 +732,13 @@ fn sampled(
             step.get(name).is_some_and(|numbers| numbers.len() == wanted)
         };
         if gradients.is_empty() || !gradients.iter().all(fits) {
-            let expected = format!("`gradient.{name}` of {wanted} numbers in each step");
-            return refuse(expected, "none, or others".to_owned());
+            let expected = format!("`gradient.{name}` with {wanted} numbers in each step");
+            return refuse(expected, "none, or a different count".to_owned());
         }
     }
     let known = |name: &&String| layout.names.contains(name);
     if let Some(name) = gradients.iter().flat_map(BTreeMap::keys).find(|name| !known(name)) {
-        return refuse(
-            "gradients of tensors of the model".to_owned(),
-            format!("`gradient.{name}`"),
-        );
+        return refuse("gradients of the model's tensors".to_owned(), format!("`gradient.{name}`"));
     }
     let mut rng = Rng::new(sample.seed, "micro-batches to execute");
     let mut numbers = BTreeSet::new();
@@ -754,7 +750,7 @@ fn sampled(
     Ok(Some(SampledMicroBatches { numbers, of, seed: sample.seed }))
 }
 
-/// What is allowed of a quantity: nothing where bits are compared.
+/// The tolerance of a quantity: nothing where bits are compared.
 fn tolerance(calibration: Option<&Calibration>, at: usize, quantity: StepQuantity) -> f64 {
     calibration.map_or(0.0, |calibration| calibration.tolerance(at, quantity))
 }
@@ -791,7 +787,7 @@ fn held_out(
 ) -> Result<Vec<Vec<u32>>, String> {
     let (corpus, _) = corpora
         .of(subject.bundle, subject.config)
-        .map_err(|why| format!("the validation text is not at hand: {why}"))?;
+        .map_err(|why| format!("the validation text is missing: {why}"))?;
     let (width, rows) = (subject.shape.seq_len + 1, subject.shape.batch_size);
     let tokens: Vec<u32> =
         corpus.validation.iter().flat_map(|document| document.tokens.iter().copied()).collect();
@@ -800,7 +796,7 @@ fn held_out(
         return Err(format!("the validation text has fewer than {width} tokens"));
     }
     if tokens.iter().any(|token| *token as usize >= model.vocab_size) {
-        return Err("the validation text has tokens beyond the vocabulary".to_owned());
+        return Err("the validation text has tokens outside the vocabulary".to_owned());
     }
     let mut endless = windows.iter().copied().cycle();
     Ok((0..steps).map(|_| endless.by_ref().take(rows).flatten().copied().collect()).collect())
@@ -822,7 +818,7 @@ fn batches(
             let width = subject.shape.seq_len + 1;
             let token = |rows: &[u32]| rows.get(at).copied().unwrap_or_default();
             let expected = format!(
-                "token {} in step {step}, row {}, place {}, from data and seed",
+                "token {} in step {step}, row {}, position {}, from data and seed",
                 token(&drawn),
                 at / width,
                 at % width

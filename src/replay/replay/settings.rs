@@ -8,11 +8,11 @@ use crate::model::{Angles, ModelFamily, OWN_MODELS, family_of};
 use repro_core::source::{Error, Kind, Node};
 use repro_model::replay::UNKNOWN_SETTINGS;
 
-/// What decides the steps of any run, and is read.
+/// The settings that decide the steps of any run, and are read.
 const OF_RUN: &[&str] =
     &["arithmetic", "batch_size", "dtype", "seed_data", "seed_init", "seq_len", "steps"];
 
-/// What decides how tensors are moved, and is read where slices do not state it.
+/// The settings that decide how tensors are moved, and are read if slices do not state it.
 const DECLARED: &[&str] = &[
     "adam_beta1",
     "adam_beta2",
@@ -28,7 +28,7 @@ const DECLARED: &[&str] = &[
     "weight_decay",
 ];
 
-/// What shapes our models, and is read.
+/// The settings that shape our models, and are read.
 const OF_MODEL: &[&str] = &[
     "aux_loss_alpha",
     "balancing",
@@ -54,7 +54,7 @@ const OF_MODEL: &[&str] = &[
     "vocab_size",
 ];
 
-/// What changes no step: what is read of the data lies in a slice, and the rest is about what is written down.
+/// The settings that change no step: a slice contains the data that it reads, and the rest is about what is written down.
 const WITHOUT_EFFECT: &[&str] = &[
     "_attn_implementation",
     "_name_or_path",
@@ -120,7 +120,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "use_reentrant",
 ];
 
-/// What decides how gradients move tensors: settings that only describe a run whose slices state that themselves.
+/// The settings of updates, which only describe a run whose slices state them.
 const OF_UPDATES: &[&str] = &[
     "accumulate_grad_batches",
     "adam_beta1",
@@ -190,7 +190,7 @@ const OF_UPDATES: &[&str] = &[
     "weight_decay",
 ];
 
-/// What a setting is that changes nothing.
+/// The kinds of settings that change nothing.
 enum Harmless {
     /// Null, false, 0, an empty text or list.
     Off,
@@ -275,7 +275,7 @@ impl Harmless {
             Self::On => "only true".to_owned(),
             Self::One => "only 1".to_owned(),
             Self::Words(words) => format!("only {}", words.join(", ")),
-            Self::Same(other) => format!("only the number of `{other}`"),
+            Self::Same(other) => format!("only the value of `{other}`"),
             Self::Unless(other) => format!("without effect unless `{other}` is on"),
         }
     }
@@ -292,7 +292,7 @@ pub struct Setting {
     pub name: Cow<'static, str>,
     /// The models of which it is read whatever its value.
     pub models: Vec<&'static str>,
-    /// What it is of all models: `read`, `without-effect`, or `of-updates` where slices state updates themselves.
+    /// Its role in all models: `read`, `without-effect`, or `of-updates` where slices state updates themselves.
     pub role: Option<&'static str>,
     /// At which value it changes nothing, in models that do not read it: a kind, and its words or another setting.
     pub harmless: Option<(&'static str, Vec<&'static str>)>,
@@ -315,7 +315,7 @@ pub fn settings() -> Vec<Setting> {
     all
 }
 
-/// What lies in a table of angles: fields of every kind of them, and of some.
+/// The fields of a table of angles: fields of every kind of them, and of some.
 fn angles() -> Vec<Setting> {
     let models: Vec<_> = ModelFamily::all()
         .iter()
@@ -330,7 +330,7 @@ fn angles() -> Vec<Setting> {
         }
     }
     let one = |(name, kinds): (String, Vec<&'static str>)| Setting {
-        what: format!("read of angles that are {}", kinds.join(", ")),
+        what: format!("read for angles of type {}", kinds.join(", ")),
         name: Cow::Owned(name),
         models: models.clone(),
         role: None,
@@ -353,11 +353,11 @@ fn setting(name: &'static str) -> Setting {
         (OF_RUN, "read", "read"),
         (DECLARED, "read", "read, unless slices state their updates"),
         (WITHOUT_EFFECT, "without-effect", "without effect on steps"),
-        (OF_UPDATES, "of-updates", "describes updates, which slices state"),
+        (OF_UPDATES, "of-updates", "describes updates, which slices state themselves"),
     ];
     let role = roles.iter().find(|(list, ..)| list.contains(&name));
     let harmless = HARMLESS.iter().find(|(known, _)| *known == name).map(|(_, harmless)| harmless);
-    let read_of = (!models.is_empty()).then(|| format!("read of {}", models.join(", ")));
+    let read_of = (!models.is_empty()).then(|| format!("read for {}", models.join(", ")));
     let words = role.map(|(_, _, words)| (*words).to_owned());
     let parts = read_of.into_iter().chain(words).chain(harmless.map(Harmless::text));
     Setting {
@@ -399,7 +399,7 @@ pub fn check(config: Node<'_>, is_stated: bool) -> Result<(), Error> {
     if unknown.len() > NAMED {
         found.push(format!("{} more", unknown.len() - NAMED));
     }
-    let expected = "settings of which it is known what they do to a step";
+    let expected = "settings with a known effect on a step";
     Err(UNKNOWN_SETTINGS.at(first.place(), expected, found.join(", ")))
 }
 

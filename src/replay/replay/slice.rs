@@ -1,4 +1,4 @@
-//! What a bundle says of a stretch of steps: the batches that it read and what each step gave.
+//! The recorded steps of a bundle: the batches that were read and the result of each step.
 //!
 //! Everything is checked against the run's own config before a step is made: shapes, the vocabulary,
 //! finite numbers, and the records of the run.
@@ -19,7 +19,7 @@ use repro_core::digest::Digest;
 use repro_core::source::{Error, Location, Node};
 use repro_model::replay::{BAD_SLICE, BEYOND_VOCABULARY, Extent, NO_SLICE, ReplayComparison};
 
-/// What the names of logged gradients begin with.
+/// The prefix of logged gradients' names.
 pub const GRADIENT: &str = "gradient.";
 /// How far the mean of logged losses may be off, relative to it: they are float32.
 const OF_MEANS: f64 = 1e-6;
@@ -41,7 +41,7 @@ pub struct Slice {
     pub rows: Vec<Vec<u32>>,
     /// Of each step, what is known of its tokens; empty where there is nothing.
     pub marks: Vec<Marks>,
-    /// What each step gave.
+    /// The result of each step.
     pub steps: Vec<Step>,
     /// The tensors, in the order of the log; empty where nothing was logged of them.
     pub tensors: Vec<Logged>,
@@ -55,7 +55,7 @@ pub struct Slice {
     pub records: RecordsFound,
 }
 
-/// What the log says of a tensor at the end of the slice.
+/// The logged state of a tensor at the end of the slice.
 #[derive(Debug, Clone)]
 pub struct Logged {
     /// Its name.
@@ -82,7 +82,7 @@ impl Slice {
         let entry = bundle.receipt().slices.iter().find(|slice| slice.from_step == from);
         let Some(entry) = entry else {
             let place = Location::file(bundle.name());
-            return Err(NO_SLICE.at(place, listed(bundle), format!("none from step {from}")));
+            return Err(NO_SLICE.at(place, listed(bundle), format!("no slice from step {from}")));
         };
         let place = bundle.place(&entry.file);
         let file = TensorFile::parse(&place.file, &bundle.tensors(&entry.file)?)?;
@@ -100,13 +100,13 @@ impl Slice {
         let is_stated = stated.is_some();
         if is_stated && subject.comparison() == ReplayComparison::Bitwise {
             let expected =
-                "no statement of its own: the config of a run of ours says how its steps are made";
-            return Err(BAD_SLICE.at(place, expected, "one beside the slice"));
+                "no settings of its own: a run of this trainer states them in its config";
+            return Err(BAD_SLICE.at(place, expected, "settings next to the slice"));
         }
         let regime = stated.map_or_else(|| declared.clone(), Ok)?;
         let dtype = subject.config.required("dtype")?;
         if dtype.text()? != "float32" && regime.precision == Precision::Full {
-            let expected = "`float32`, or `compute` in what the slice states";
+            let expected = "`float32`, or `compute` in the slice's settings";
             return Err(BAD_SLICE.at(dtype.place(), expected, dtype.printed()?));
         }
         reader.micro_batches(&mut steps, &regime, &marks)?;
@@ -171,8 +171,8 @@ impl Reader<'_> {
             tokens.filter(|tokens| tokens.shape() == shape).and_then(TensorData::as_numbers);
         let Some(numbers) = numbers else {
             let found =
-                tokens.map_or("none".to_owned(), |data| format!("the shape {:?}", data.shape()));
-            return Err(self.refuse(format!("`tokens`, U32 of the shape {shape:?}"), found));
+                tokens.map_or("none".to_owned(), |data| format!("shape {:?}", data.shape()));
+            return Err(self.refuse(format!("`tokens`, U32 of shape {shape:?}"), found));
         };
         let per_step = shape[1] * shape[2];
         if let Some(at) = numbers.iter().position(|token| *token as usize >= vocabulary) {
@@ -180,7 +180,8 @@ impl Reader<'_> {
             let (step, within) = (at / per_step, at % per_step);
             let (row, column) = (within / shape[2], within % shape[2]);
             let expected = format!("tokens below {vocabulary}, the `vocab_size` of the config");
-            let found = format!("{token} in step {step} of the slice, row {row}, place {column}");
+            let found =
+                format!("{token} in step {step} of the slice, row {row}, position {column}");
             return Err(BEYOND_VOCABULARY.at(self.place.clone(), expected, found));
         }
         Ok(numbers.chunks(per_step).map(<[u32]>::to_vec).collect())
@@ -193,8 +194,8 @@ impl Reader<'_> {
         match data.as_numbers().filter(|_| data.shape() == shape) {
             Some(numbers) => Ok(Some(numbers)),
             None => {
-                let found = format!("the shape {:?}", data.shape());
-                Err(self.refuse(format!("`{name}`, U32 of the shape {shape:?}"), found))
+                let found = format!("shape {:?}", data.shape());
+                Err(self.refuse(format!("`{name}`, U32 of shape {shape:?}"), found))
             }
         }
     }
@@ -207,7 +208,7 @@ impl Reader<'_> {
         };
         if let Some(name) = self.file.tensors.keys().find(|name| !known(name)) {
             let expected =
-                "`tokens`, `counted`, `documents`, `positions`, gradients and what was logged";
+                "`tokens`, `counted`, `documents`, `positions`, gradients and logged values";
             return Err(self.refuse(expected, format!("`{name}`")));
         }
         let all = ["counted", "documents", "positions"].map(|name| self.of_tokens(name, shape));
@@ -237,7 +238,7 @@ impl Reader<'_> {
         match marks.iter().position(is_empty) {
             None => Ok(marks),
             Some(at) => {
-                let expected = "a target that counts in each step of `counted`";
+                let expected = "at least one counted target in each step of `counted`";
                 Err(self.refuse(expected, format!("none in step {at} of the slice")))
             }
         }
@@ -282,11 +283,11 @@ impl Reader<'_> {
         let shape: &[usize] = if data.shape().len() == 1 && width == 1 { &flat } else { &shape };
         let values = data.as_floats().filter(|_| data.shape() == shape);
         let Some(values) = values else {
-            let expected = format!("`{name}`, F32 of the shape {shape:?}");
-            return Err(self.refuse(expected, format!("the shape {:?}", data.shape())));
+            let expected = format!("`{name}`, F32 of shape {shape:?}");
+            return Err(self.refuse(expected, format!("shape {:?}", data.shape())));
         };
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            let found = format!("one that is not, in step {}", at / width.max(1));
+            let found = format!("a non-finite number in step {}", at / width.max(1));
             return Err(self.refuse(format!("finite numbers in `{name}`"), found));
         }
         for (step, values) in steps.iter_mut().zip(values.chunks(width.max(1))) {
@@ -326,7 +327,7 @@ impl Reader<'_> {
                 && norm > most * (1.0 + OF_NORMS)
             {
                 let expected = format!(
-                    "`logged.grad_norm` of {most} at most, the sum of `logged.micro_grad_norm`"
+                    "`logged.grad_norm` of at most {most}, the sum of `logged.micro_grad_norm`"
                 );
                 return Err(self.refuse(expected, format!("{norm} in step {at} of the slice")));
             }
@@ -343,7 +344,7 @@ impl Reader<'_> {
             let Some(values) = values.filter(|values| values.iter().all(|one| one.is_finite()))
             else {
                 let expected = format!("`{name}`, finite F32 of {} steps", self.count);
-                return Err(self.refuse(expected, format!("the shape {:?}", data.shape())));
+                return Err(self.refuse(expected, format!("shape {:?}", data.shape())));
             };
             let per_step = (values.len() / self.count.max(1)).max(1);
             for (step, values) in steps.iter_mut().zip(values.chunks(per_step)) {
@@ -359,8 +360,8 @@ impl Reader<'_> {
         match data.as_numbers().filter(|_| data.shape() == shape) {
             Some(numbers) => Ok(Some(numbers)),
             None => {
-                let expected = format!("`{name}`, U32 of the shape {shape:?}");
-                Err(self.refuse(expected, format!("the shape {:?}", data.shape())))
+                let expected = format!("`{name}`, U32 of shape {shape:?}");
+                Err(self.refuse(expected, format!("shape {:?}", data.shape())))
             }
         }
     }
@@ -383,7 +384,7 @@ impl Reader<'_> {
     }
 }
 
-/// What each micro-batch of a step weighs among all.
+/// The weight of each micro-batch of a step among all.
 fn weights(regime: &Regime, marks: Option<&Marks>) -> Vec<f64> {
     let count = regime.micro_batches.max(1);
     let counted = marks.map(|marks| marks.counted.as_slice()).filter(|all| !all.is_empty());
@@ -426,5 +427,5 @@ fn tensors(bundle: &Bundle, file: &str) -> Result<Vec<Logged>, Error> {
         return Ok(logged);
     }
     let expected = "`sha256_after` and `update_norm` in every line or in none";
-    Err(BAD_SLICE.at(bundle.place(&beside), expected, "some lines without"))
+    Err(BAD_SLICE.at(bundle.place(&beside), expected, "lines without them"))
 }

@@ -1,4 +1,4 @@
-//! What a replay starts from: weights and moments of a checkpoint, or those that a seed gives.
+//! The start of a replay: weights and moments of a checkpoint, or those that a seed gives.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ pub struct Start {
     pub step: u64,
     /// Weights and moments, by our names; courses that do not change them share them.
     pub tensors: Arc<TensorFile>,
-    /// What messages call them.
+    /// Its name in messages.
     pub name: String,
-    /// What a report says of it.
+    /// Its description in a report.
     pub shown: String,
 }
 
@@ -136,9 +136,13 @@ impl Start {
             if let Some(data) = all.remove(&head)
                 && all.get(&table).is_some_and(|other| *other != data)
             {
-                let expected = format!("the numbers of `{table}`, which is the same tensor");
+                let expected = format!("the values of `{table}`, which is the same tensor");
                 let place = Location::file(&self.name);
-                return Err(BAD_TENSORS.at(place, expected, format!("others in `{head}`")));
+                return Err(BAD_TENSORS.at(
+                    place,
+                    expected,
+                    format!("different values in `{head}`"),
+                ));
             }
         }
         Ok(())

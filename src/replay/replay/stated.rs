@@ -1,4 +1,4 @@
-//! What a slice states of its own steps: `slice-NNNNNN.stated.json` beside it. What is stated there is what was done, and
+//! The settings of a slice's own steps: `slice-NNNNNN.stated.json` next to it. They state what was done, and
 //! takes the place of what formulas make of the config: the groups of the optimizer, their rules, the rate of each step.
 
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// What the name of the file ends with.
+/// The suffix of the file's name.
 const ENDING: &str = ".stated.json";
 
 /// The most iterations of Newton and Schulz, as in PyTorch.
@@ -155,8 +155,8 @@ pub fn fits(
             |(name, shape): &(&String, &Vec<usize>)| names.contains(*name) && shape.len() != 2;
         if let Some((name, shape)) = tensors.clone().find(is_other) {
             let place = bundle.place(&beside(entry.map_or("", |entry| &entry.file)));
-            let expected = "matrices in a group of `muon`: rows and columns";
-            return Err(BAD_SLICE.at(place, expected, format!("`{name}` of the shape {shape:?}")));
+            let expected = "only matrices in a `muon` group";
+            return Err(BAD_SLICE.at(place, expected, format!("`{name}` of shape {shape:?}")));
         }
     }
     Ok(())
@@ -242,7 +242,7 @@ fn precision(root: Node<'_>) -> Result<Precision, Error> {
     }
 }
 
-/// What was trained beside the plain surprise of targets.
+/// The loss terms besides the plain cross-entropy of targets.
 fn terms(root: Node<'_>) -> Result<LossTerms, Error> {
     let of = |name: &str, fits: fn(f64) -> bool, expected: &str| match root.get(name) {
         Some(node) => number(node, fits, expected),
@@ -388,7 +388,7 @@ fn coefficients(node: Node<'_>) -> Result<[f64; 3], Error> {
     all.try_into().map_err(wrong)
 }
 
-/// What one of these words stands for.
+/// The meaning of one of these words.
 fn word<T: Copy>(node: Node<'_>, field: &str, words: &[(&str, T)]) -> Result<T, Error> {
     let node = node.required(field)?;
     let meant = words.iter().find(|(word, _)| node.text() == Ok(*word));

@@ -1,4 +1,4 @@
-//! What one step gives, in the order in which it comes about, and where two accounts of it part.
+//! The results of one step, in the order in which they are computed, and where two accounts of it diverge.
 //!
 //! The order is that of execution: routing and loss on the way forward, gradients from the loss back to
 //! the tokens, their common norm, then the update of each tensor. So the first quantity that differs is
@@ -10,7 +10,7 @@ use repro_model::replay::{Divergence, StepReport, ToleranceShare};
 /// The significant digits of numbers that differ in them.
 const DIGITS: usize = 9;
 
-/// What a step gives, or what a log says of it; absent is what was not logged.
+/// The result of a step, or its log; values that were not logged are absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
     /// The cross-entropy before the update.
@@ -400,31 +400,29 @@ impl Layout {
 fn hint(quantity: StepQuantity, first: bool) -> &'static str {
     match quantity {
         StepQuantity::Routing(_) | StepQuantity::Loss if first => {
-            "the step used another batch or other weights than the slice holds, or another model"
+            "the step used a different batch, weights or model than the slice contains"
         }
         StepQuantity::Routing(_) | StepQuantity::Loss => {
-            "the step used another batch than the slice holds, or the inputs of its routing and \
+            "the step used a different batch than the slice contains, or the inputs of its routing and \
              loss changed between the steps"
         }
-        StepQuantity::PartLoss(_) => {
-            "the micro-batch is another than the slice holds, or the weights are"
-        }
+        StepQuantity::PartLoss(_) => "the micro-batch or the weights differ from the slice",
         StepQuantity::PartNorm(_) => {
-            "the loss of the micro-batch matches: look at what is added to it, at its weight among the others, and at the \
+            "the loss of the micro-batch matches: check what is added to it, its weight in the step, and the \
              backward pass"
         }
         StepQuantity::Gradient(_) => {
-            "the loss matches, and so do the gradients nearer to it, if there are any: look at what is added to the loss, at \
-             how micro-batches are weighed, and at the backward pass into this tensor"
+            "the loss and the gradients of later layers match: check what is added to the loss, \
+             how micro-batches are weighted, and the backward pass into this tensor"
         }
         StepQuantity::Norm => {
-            "each tensor's gradient matches: the norm was taken over other tensors, or after clipping"
+            "each tensor's gradient matches: the norm was taken over different tensors, or after clipping"
         }
         StepQuantity::ClippedBy => {
-            "the gradients match, and so does their norm: another one was used to scale them down"
+            "the gradients and their norm match: clipping used a different norm"
         }
         StepQuantity::Update(_) | StepQuantity::Bits(_) | StepQuantity::Size(_) => {
-            "the gradients match: look at the optimizer (learning rate, weight decay, betas, step count, moments)"
+            "the gradients match: check the optimizer (learning rate, weight decay, betas, step count, moments)"
         }
         StepQuantity::Moved(_) => {
             "each step's update matches: the sum over the slice was computed from something else"

@@ -7,10 +7,10 @@ use crate::learner::Values;
 use repro_core::source::Error;
 use repro_model::replay::Trained;
 
-/// What rounding may move an element in a step, relative to it.
+/// The change that rounding may cause in an element in a step, relative to it.
 const ROUNDING: f64 = 1.0 / 4_194_304.0;
 
-/// What the steps have shown so far.
+/// The training seen in the steps so far.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// Whether each tensor had a gradient.
@@ -41,7 +41,7 @@ impl Watch {
         }
     }
 
-    /// What they show of a walk that is over; names are those of `layout`.
+    /// The training seen in a walk that is over; names are those of `layout`.
     pub fn end<B: Backend<Number = f32>>(
         &self,
         walker: &Walker<'_, B>,
@@ -94,7 +94,7 @@ impl Watch {
         self.rates.iter().map(|rates| of(rates).into()).collect()
     }
 
-    /// What the names of tensors begin with whose expert no token was sent to.
+    /// The prefixes of tensor names of experts that received no token.
     fn idle(&self, layout: &Layout) -> Vec<String> {
         let of_layer = |(router, seen): (&String, &Vec<bool>)| {
             let router = super::names::ours(router);

@@ -1,4 +1,4 @@
-//! What a replay of a slice leaves open, in words: what was not logged, what was logged and not compared, what the config says
+//! The open points of a slice's replay, in words: what was not logged, what was logged and not compared, what the config states
 //! beside what the slice states.
 
 use super::course::Marks;
@@ -8,12 +8,12 @@ use crate::{ParameterGroup, Precision, Regime, UpdateMethod};
 use repro_core::source::{Kind, Node};
 use std::collections::HashSet;
 
-/// What is left open of a slice.
+/// The open points of a slice.
 #[derive(Debug, Clone, Default)]
 pub struct LeftOpen {
-    /// What the steps read, where that is less than it looks like.
+    /// Remarks on the batches, if they contain less than it looks like.
     pub reading: Vec<String>,
-    /// What is not compared, and what the config says otherwise.
+    /// Quantities that were not compared, and settings that differ in the config.
     pub uncompared: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ const OF_CLIPPING: &[&str] = &["grad_clip", "gradient_clip_val", "max_grad_norm"
 /// Numbers that are one setting, written twice.
 const SAME: f64 = 1e-6;
 
-/// What is left open of a slice of another program.
+/// Lists the open points of a slice of another program.
 pub fn of_other_program(
     slice: &Slice,
     logged: &[Step],
@@ -42,31 +42,31 @@ pub fn of_other_program(
 ) -> Vec<String> {
     let mut open = missing(logged, layout);
     if slice.steps.iter().any(|step| step.micro_batches != [None, None]) || slice.has_gradients {
-        let told = "micro-batches one by one, and the gradients that the slice holds: `--micro-batches` executes some";
+        let told = "individual micro-batches, and the gradients in the slice: `--micro-batches` executes some";
         open.push(told.to_owned());
     }
     if slice.tensors.iter().any(|tensor| tensor.digest.is_some()) {
-        open.push("digests of tensors, which are others in other arithmetic".to_owned());
+        open.push("digests of tensors, which differ between arithmetics".to_owned());
     }
-    open.push("directions: of gradients and updates a slice has the lengths".to_owned());
+    open.push("directions of gradients and updates: the slice has only their norms".to_owned());
     if regime.precision != Precision::Full {
-        let told = "whether the run had these bits, which the slice states; and what they hide: small terms of the loss, \
-                    settings of norms and angles, a little noise";
+        let told = "whether the run used the precision that the slice states, and what it hides: small loss terms, \
+                    settings of norms and angles, small noise";
         open.push(told.to_owned());
     }
     if regime.optimizer.groups.iter().any(|group| group.method == UpdateMethod::Lion) {
-        open.push("updates by signs (Lion): what differs after one is inconclusive".to_owned());
+        open.push("updates by signs (Lion): differences after one are inconclusive".to_owned());
     }
     open
 }
 
-/// What was not logged.
+/// Lists the quantities that were not logged.
 fn missing(logged: &[Step], layout: &Layout) -> Vec<String> {
     let lacks = |has: fn(&Step) -> bool| !logged.iter().any(has);
     let all: [(&str, bool); 5] = [
         ("the norm of all gradients", lacks(|step| step.norm.is_some())),
-        ("norms of gradients of tensors", lacks(|step| step.gradients.is_some())),
-        ("how far each step moves tensors", lacks(|step| step.updates.is_some())),
+        ("gradient norms of tensors", lacks(|step| step.gradients.is_some())),
+        ("update norms of tensors", lacks(|step| step.updates.is_some())),
         ("norms of tensors", lacks(|step| step.sizes.is_some())),
         ("routing", !layout.routers.is_empty() && lacks(|step| step.routed.is_some())),
     ];
@@ -74,7 +74,7 @@ fn missing(logged: &[Step], layout: &Layout) -> Vec<String> {
     if names.is_empty() { Vec::new() } else { vec![format!("{}: not logged", names.join(", "))] }
 }
 
-/// What a slice reads, where that is less than its batches look like: targets that do not count, rows that are there twice.
+/// Describes batches that contain less than it looks like: targets that do not count, duplicate rows.
 pub fn read_of(rows: &[Vec<u32>], marks: &[Marks], width: usize) -> Vec<String> {
     let mut said = Vec::new();
     let counted: Vec<_> = marks.iter().flat_map(|marks| &marks.counted).collect();
@@ -86,12 +86,12 @@ pub fn read_of(rows: &[Vec<u32>], marks: &[Marks], width: usize) -> Vec<String> 
     let all: Vec<&[u32]> = rows.iter().flat_map(|rows| rows.chunks(width)).collect();
     let different: HashSet<&[u32]> = all.iter().copied().collect();
     if different.len() < all.len() {
-        said.push(format!("of {} rows {} are different", all.len(), different.len()));
+        said.push(format!("of {} rows, {} are distinct", all.len(), different.len()));
     }
     said
 }
 
-/// What a config says otherwise than the slice states. It only describes the run, and does not decide.
+/// Lists where a config differs from the slice. The config only describes the run, and does not decide.
 pub fn described(config: Node<'_>, regime: &Regime) -> Vec<String> {
     let number = |name: &str| match config.get(name) {
         Some(node) if matches!(node.value().kind, Kind::Number(_)) => node.float().ok(),
@@ -111,7 +111,7 @@ pub fn described(config: Node<'_>, regime: &Regime) -> Vec<String> {
         (!is_same(said, clip)).then(|| (name, said, clip.to_string()))
     });
     let told = |(name, said, stated): (&&str, f64, String)| {
-        format!("`{name}` of the config is {said}, and the slice states {stated}")
+        format!("`{name}` is {said} in the config and {stated} in the slice")
     };
     of_groups.chain(of_clipping).map(told).collect()
 }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn what_counts_and_what_is_there_twice_is_told() {
         let rows = vec![vec![1, 2, 3, 1, 2, 3], vec![4, 5, 6, 7, 8, 9]];
-        assert_eq!(read_of(&rows, &[], 3), ["of 4 rows 3 are different"]);
+        assert_eq!(read_of(&rows, &[], 3), ["of 4 rows, 3 are distinct"]);
         let marks = Marks { counted: vec![true, false, true, true], ..Marks::default() };
         assert_eq!(read_of(&rows[1..], &[marks], 3), ["75.0% of the targets count"]);
         let all = Marks { counted: vec![true; 4], ..Marks::default() };

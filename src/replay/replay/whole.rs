@@ -52,7 +52,7 @@ pub fn replay(
 ) -> Result<Replay, Error> {
     let place = || Location::file(subject.bundle.name());
     if subject.comparison() == ReplayComparison::Calibrated {
-        let expected = "a slice: the rounding of another arithmetic grows over a run";
+        let expected = "a slice: rounding differences of another arithmetic grow over a run";
         return Err(NO_SLICE.at(place(), expected, extent.to_string()));
     }
     let (corpus, order) = corpora
@@ -65,7 +65,7 @@ pub fn replay(
         }
     };
     if to > subject.shape.steps {
-        let expected = format!("steps up to {}, where the run ends", subject.shape.steps);
+        let expected = format!("steps up to {}, the end of the run", subject.shape.steps);
         return Err(NO_SLICE.at(place(), expected, extent.to_string()));
     }
     let suite = suite(subject.config, &corpus, corpora.folder())
@@ -132,7 +132,7 @@ fn by_step<'b>(bundle: &'b Bundle, file: &str) -> Result<BTreeMap<u64, Node<'b>>
 /// Files of an evaluation, and the loss on held-out text.
 type Evaluated = Option<(Vec<(String, String)>, f64)>;
 
-/// What the checkpoints of a walk are asked.
+/// The evaluations at the checkpoints of a walk.
 struct Examining<'a> {
     subject: &'a ReplayedRun<'a>,
     extent: Extent,
@@ -270,7 +270,7 @@ impl Account<'_> {
         let mut missing = columns.filter(|column| record.get(column).is_none());
         if let Some(column) = missing.next().filter(|_| stepped.is_finite()) {
             let told = (format!("no `{column}`"), "one".to_owned());
-            self.differs(number, "record", told, "a column of the log was left out");
+            self.differs(number, "record", told, "the log lacks a column");
         }
         let tokens = number * self.subject.shape.tokens_per_step();
         let counted = float("tokens")?.filter(|logged| *logged != tokens as f64);
@@ -284,7 +284,7 @@ impl Account<'_> {
         };
         let routers =
             record.get("router").and_then(routers).filter(|(logged, made)| logged != made);
-        let hint = "the record was not written by the step that it names";
+        let hint = "the record was not written by the step that it states";
         if let Some(logged) = counted {
             self.differs(
                 number,
@@ -366,11 +366,11 @@ impl Account<'_> {
         let (missing, surplus) = (missing, surplus.copied());
         if let Some(step) = missing {
             let told = ("none".to_owned(), "one".to_owned());
-            self.differs(step, "record", told, "the log was cut, or records were left out");
+            self.differs(step, "record", told, "the log was truncated, or records were removed");
         }
         if let Some(step) = surplus {
             let told = ("one".to_owned(), "none".to_owned());
-            self.differs(step, "record", told, "the run makes no record of this step");
+            self.differs(step, "record", told, "the run records nothing at this step");
         }
         let listed = &self.subject.bundle.receipt().checkpoints;
         let is_listed = |step: &&u64| {
@@ -385,14 +385,14 @@ impl Account<'_> {
                 step,
                 "evaluation",
                 told,
-                "an evaluation that the config plans was left out",
+                "an evaluation planned in the config is missing",
             );
         }
         let committed = (0..=last).filter(|step| recipe.commits(*step) && is_reached(&step));
         let mut committed = committed.filter(|step| !self.states.contains_key(step));
         if let Some(step) = committed.next().filter(|_| !self.states.is_empty()) {
             let told = ("none".to_owned(), "one".to_owned());
-            self.differs(step, "committed state", told, "a state was left out");
+            self.differs(step, "committed state", told, "a state is missing");
         }
         Ok(())
     }
@@ -425,9 +425,8 @@ impl Account<'_> {
             }
             self.counts[2] += 1;
             if bundle.bytes(&name)? != text.as_bytes() {
-                let hint =
-                    "the weights match: the evaluation used other text, or was changed afterwards";
-                let shown = (format!("`{name}`"), "another text".to_owned());
+                let hint = "the weights match: the evaluation used a different text, or was changed afterwards";
+                let shown = (format!("`{name}`"), "a different text".to_owned());
                 self.differs(step, "evaluation", shown, hint);
             }
         }
@@ -465,7 +464,7 @@ impl Account<'_> {
         } else if (records == 0 && replay.states.is_empty())
             || (replay.extent == Extent::Whole && files == 0 && self.is_evaluated)
         {
-            let reason = "no recorded loss, or no evaluation, lies within the steps";
+            let reason = "the steps contain no recorded loss or no evaluation";
             Some((Verdict::Inconclusive, &NOTHING_LOGGED, reason.to_owned()))
         } else if let Some(tensor) = untrained {
             let reason = format!("everything matches, but `{tensor}` was not trained");

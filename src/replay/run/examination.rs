@@ -1,4 +1,4 @@
-//! What a run is asked at its checkpoints: the held-out text, and tasks where the study has some.
+//! The evaluations of a run at its checkpoints: the held-out text, and tasks if the study has some.
 //!
 //! `[evaluation]` says the split. `[tasks]` is one of: `list`, a task list in the DCLM layout, with
 //! `baselines` and the `seed` of its few-shot draws; `cloze = { items, seed }`, made of the validation
@@ -15,7 +15,7 @@ use crate::{BAD_RECIPE, cloze};
 use repro_core::digest::{Digest, NotCanonical};
 use repro_core::source::{Error, Location, Node};
 
-/// What a checkpoint was found to know.
+/// The results of a checkpoint's evaluations.
 pub struct Examined {
     /// Names and texts of files.
     pub files: Vec<NamedText>,
@@ -67,7 +67,7 @@ fn of_language(config: Node<'_>, own: Node<'_>) -> Result<Vec<Task>, Error> {
     let source = data.required("source")?;
     if source.text()? != "language" {
         let found = format!("`{}`", source.text()?);
-        return Err(BAD_RECIPE.at(own.place(), "data of the source `language`", found));
+        return Err(BAD_RECIPE.at(own.place(), "data from the source `language`", found));
     }
     let language = Language::new(data.required("seed")?.integer()?);
     Ok(language.tasks(items(own)?).into_iter().map(Task::from).collect())

@@ -32,7 +32,7 @@ use training::Training;
 pub use examination::{ExaminedPoint, examine, suite};
 pub use receipt::held_out;
 
-/// What a run is trained with and on.
+/// The environment of a run: its data, machine and watchers.
 pub struct Context<'a> {
     /// Where its bundle is written.
     pub disk: &'a dyn Disk,
@@ -96,7 +96,7 @@ pub fn run(plan: &PlannedRun, out: &Path, context: &Context<'_>) -> Result<Finis
     if let Some(step) = bundle.diverged_at()? {
         let place = Location::file(folder.display().to_string());
         let expected = "a finite loss and a finite gradient norm";
-        return Err(DIVERGED.at(place, expected, format!("none at step {step}")));
+        return Err(DIVERGED.at(place, expected, format!("non-finite values at step {step}")));
     }
     let (loss, bits_per_byte) = held_out(&bundle)?;
     let digest = bundle.digest();
@@ -163,9 +163,10 @@ fn same_config(plan: &PlannedRun, found: &[u8], path: &Path) -> Result<(), Error
     let there = config(found);
     let other = plan.config.keys().chain(there.keys());
     let other = other.into_iter().find(|key| plan.config.get(*key) != there.get(*key));
-    let found = other.map_or("another one".to_owned(), |key| format!("another `{key}`"));
+    let found =
+        other.map_or("a different configuration".to_owned(), |key| format!("a different `{key}`"));
     let place = Location::file(path.display().to_string());
-    Err(OTHER_RUN.at(place, "the configuration that the study gives this run", found))
+    Err(OTHER_RUN.at(place, "the configuration from the study", found))
 }
 
 #[cfg(test)]

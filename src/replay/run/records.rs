@@ -1,6 +1,6 @@
 //! The chained files of a run that may go on after it was killed: `metrics.jsonl` and `states.jsonl`.
 //!
-//! What an earlier attempt wrote is never cut off: lines that stand there after the saved state must
+//! The records of an earlier attempt are never cut off: lines that stand there after the saved state must
 //! come out again, byte for byte, when their steps are executed again. A torn end is dropped: a last
 //! line without its line feed, or what follows a hole that a loss of power has left. Wall-clock times go
 //! into `timing.jsonl` beside the records, where nothing is compared.
@@ -58,7 +58,7 @@ pub struct Records {
     _lock: File,
 }
 
-/// What was found of an earlier attempt.
+/// The findings about an earlier attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempt {
     /// Records whose steps are executed again.
@@ -87,7 +87,11 @@ impl ChainedLog {
             let expected = format!("the {before} lines that `state.json` refers to");
             let place =
                 Location { line: before.max(1), ..Location::file(path.display().to_string()) };
-            return Err(LOST_RECORDS.at(place, expected, format!("{} other lines", seen.lines)));
+            return Err(LOST_RECORDS.at(
+                place,
+                expected,
+                format!("{} different lines", seen.lines),
+            ));
         }
         let ahead = lines.map(str::to_owned).collect();
         cut(writer, name, &bytes)?;
@@ -111,7 +115,7 @@ impl ChainedLog {
         if before == line {
             return Ok(false);
         }
-        let expected = format!("the line of step {step} as it was written before");
+        let expected = format!("the line of step {step} from the earlier attempt");
         Err(DIFFERS.at(self.place(self.lines), expected, difference(&before, &line)))
     }
 
@@ -220,7 +224,7 @@ fn difference(before: &str, now: &str) -> String {
     let keys = before.keys().chain(now.keys()).filter(|key| *key != "chain");
     let first = keys.into_iter().find(|key| before.get(*key) != now.get(*key));
     first.map_or_else(
-        || "another line".to_owned(),
+        || "a different line".to_owned(),
         |key| format!("`{key}` {} instead of {}", shown(now.get(key)), shown(before.get(key))),
     )
 }
@@ -230,7 +234,7 @@ pub fn lock(folder: &Path) -> Result<File, Error> {
     let open = unlinked(File::options().append(true)).open(folder.join(METRICS));
     let file = open.map_err(|error| {
         let place = Location::file(folder.join(METRICS).display().to_string());
-        CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
+        CANNOT_WRITE.at(place, "a writable file", error.to_string())
     })?;
     if file.try_lock().is_err() {
         let place = Location::file(folder.display().to_string());

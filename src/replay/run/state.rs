@@ -1,4 +1,4 @@
-//! What an unfinished run needs to go on, beside its payload.
+//! The state that an unfinished run needs to resume, besides its payload.
 
 use super::records::Reached;
 use crate::{LOST_STATE, TensorFile};
@@ -19,7 +19,7 @@ record! {
         step: u64,
         /// The digest of the data that they read.
         data_sha256: Digest,
-        /// What tells the start of the run from all others, where started runs are logged.
+        /// The id that distinguishes the start of the run from all others, if started runs are logged.
         attempt: Option<Digest>,
         /// The file with the weights and the optimizer's moments; none where the run only has to be sealed.
         weights: Option<String>,
@@ -69,7 +69,7 @@ impl State {
             return lost("schema", format!("`{SCHEMA}`"), format!("`{}`", state.schema));
         }
         if state.data_sha256 != data {
-            let expected = format!("the data of this command, with sha256 {data}");
+            let expected = format!("this command's data, with sha256 {data}");
             return lost("data_sha256", expected, state.data_sha256.to_string());
         }
         let Some(name) = &state.weights else { return Ok((state, None)) };

@@ -212,7 +212,7 @@ fn a_run_becomes_a_bundle_that_says_what_happened() {
     assert_eq!(again, Finished { anew: false, ..finished });
     let other = super::tests::plan(|config| config["lr"] = json!(0.02));
     let error = world.run(&other, temporary.path(), &watched, false).unwrap_err();
-    assert_eq!((error.code.id, &*error.found), ("train::other-run", "another `lr`"));
+    assert_eq!((error.code.id, &*error.found), ("train::other-run", "a different `lr`"));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_run_that_diverges_is_sealed_as_it_stands() {
         let folder = temporary.path().join(&plan.id);
         let bundle = Bundle::load_folder(&folder, "receipts/t-moe-s1", None, 1).unwrap();
         let step = bundle.diverged_at().unwrap().unwrap();
-        assert_eq!(&*error.found, format!("none at step {step}"));
+        assert_eq!(&*error.found, format!("non-finite values at step {step}"));
         assert_eq!(bundle.receipt().run.as_ref().unwrap().finished, Some(false));
         assert_eq!(held_out(&bundle).unwrap(), (None, None));
         let metrics = std::fs::read_to_string(folder.join(METRICS)).unwrap();

@@ -37,7 +37,7 @@ pub struct Training<'a, B: Backend> {
     writer: BundleWriter<'a>,
     records: Records,
     slices: Slices,
-    /// What is done and written; of `state.step` steps.
+    /// The state that is done and written; of `state.step` steps.
     state: State,
     /// Its line in the log of started runs.
     start: Option<DeclaredStart>,
@@ -68,10 +68,7 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
             note(&format!("{} bytes of a truncated last record were dropped", found.torn));
         }
         if found.again > 0 {
-            note(&format!(
-                "{} records of steps after the saved state must be reproduced",
-                found.again
-            ));
+            note(&format!("{} records after the saved state must be reproduced", found.again));
         }
         match (&tensors, &state.weights) {
             (Some(tensors), Some(name)) => learner.restore(state.step, tensors, name)?,

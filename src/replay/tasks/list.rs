@@ -41,7 +41,7 @@ const SHOT_CAP: u64 = 64;
 pub struct Suite {
     /// The tasks, in the order of their list.
     pub tasks: Vec<Task>,
-    /// What the examples of prompts are drawn by.
+    /// The seed for drawing the examples of prompts.
     pub seed: u64,
     baselines: Option<Baselines>,
 }
@@ -92,7 +92,7 @@ impl Suite {
         self.baselines.as_ref()
     }
 
-    /// What identifies all that is asked: the SHA-256 of the seed (8 bytes, least significant first) and,
+    /// The identity of all questions: the SHA-256 of the seed (8 bytes, least significant first) and,
     /// of each task, its name, kind, number of examples, preamble, delimiter and separator, and of each of
     /// its items the position of the right passage and the passages, context and continuation. Numbers
     /// are written out; every text stands after its length in 8 such bytes.
@@ -119,7 +119,7 @@ impl Suite {
         hasher.finish()
     }
 
-    /// What guessing scores in a task, as a fraction.
+    /// The score of guessing in a task, as a fraction.
     pub fn baseline(&self, task: &Task) -> BigRational {
         let of_file = self.baselines.as_ref().and_then(|file| file.of_task(&task.name));
         of_file.cloned().unwrap_or_else(|| task.chance())
@@ -140,7 +140,7 @@ fn one_version(path: &Path) -> Result<Baselines, Error> {
 }
 
 fn no_list(node: Node) -> Error {
-    let found = format!("{} without one", node.value().kind.word());
+    let found = format!("{} without a task list", node.value().kind.word());
     NO_TASK_LIST.at(node.place(), "`icl_tasks`, a list of at least one task", found)
 }
 
@@ -182,7 +182,7 @@ fn shots(entry: Node) -> Result<usize, Error> {
         Kind::Array(list) if list.len() == 1 => field.at("/0")?,
         Kind::Array(list) => {
             let found = format!("a list of {}", list.len());
-            return Err(UNSUPPORTED.at(field.place(), "one number of examples", found));
+            return Err(UNSUPPORTED.at(field.place(), "a single number of examples", found));
         }
         _ => field,
     };

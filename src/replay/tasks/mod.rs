@@ -21,18 +21,18 @@ pub use prompt::{Tokenize, questions};
 pub use results::{TaskScore, TaskScores};
 
 codes! {
-    NO_TASK_LIST = "task-list::no-list", "the file is not a list of evaluation tasks", "give `icl_tasks`, a list of tasks";
-    UNSUPPORTED = "task-list::unsupported", "a task cannot be evaluated as listed", "leave the task out, or use one of the known kinds";
+    NO_TASK_LIST = "task-list::no-list", "the file is not a list of evaluation tasks", "write `icl_tasks`, a list of tasks";
+    UNSUPPORTED = "task-list::unsupported", "a task cannot be evaluated as listed", "leave the task out, or use a known kind";
     REPEATED_LABEL = "task-list::repeated-label", "a task is listed twice", "keep one of the two";
-    NO_DATA = "task-list::no-data", "the items of a task are missing", "put the file where the list says, or leave the task out";
+    NO_DATA = "task-list::no-data", "the items of a task are missing", "put the file at the path in the list, or leave the task out";
     BAD_ITEM = "task-list::bad-item", "an item of a task is malformed", "correct the item";
     BAD_GOLD = "task-list::bad-gold", "the correct choice of an item is not among its choices", "count choices from 0";
     TOO_FEW_ITEMS = "task-list::too-few-items", "a task has too few items for its few-shot prompts", "lower `num_fewshot`, or add items";
 }
 
-/// What stands between context and continuation where a task does not say.
+/// The default text between context and continuation.
 pub const DELIMITER: &str = " ";
-/// What stands after each example of a prompt where a task does not say.
+/// The default text after each example of a prompt.
 pub const SEPARATOR: &str = "\n\n";
 
 /// A task: items of one kind and how they are asked.
@@ -46,11 +46,11 @@ pub struct Task {
     pub rule: ChoiceRule,
     /// How many other items precede each as examples.
     pub shots: usize,
-    /// What stands before the first example.
+    /// The text before the first example.
     pub preamble: String,
-    /// What stands between a context and its continuation.
+    /// The text between a context and its continuation.
     pub delimiter: String,
-    /// What stands after each example.
+    /// The text after each example.
     pub separator: String,
     /// Its items.
     pub items: Vec<Item>,
@@ -88,9 +88,9 @@ pub struct Item {
 /// A continuation and what precedes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// What precedes.
+    /// The context.
     pub context: Arc<str>,
-    /// What is scored.
+    /// The scored continuation.
     pub continuation: Arc<str>,
 }
 
@@ -185,7 +185,7 @@ impl Task {
         }
     }
 
-    /// What guessing scores: the mean of one over the number of passages; nothing is guessed where each
+    /// The score of guessing: the mean of one over the number of passages; nothing is guessed where each
     /// token must be right.
     pub fn chance(&self) -> BigRational {
         if self.form == ItemForm::LanguageModeling || self.items.is_empty() {

@@ -19,7 +19,7 @@ pub trait Tokenize {
     /// The tokens of a text.
     fn encode(&self, text: &str) -> Result<Vec<u32>, Error>;
 
-    /// What stands before every text.
+    /// The token before every text.
     fn start(&self) -> Result<u32, Error>;
 }
 

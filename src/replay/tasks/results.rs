@@ -29,7 +29,7 @@ pub struct TaskScore {
     pub form: ItemForm,
     /// How choices were made.
     pub rule: ChoiceRule,
-    /// What guessing scores.
+    /// The score of guessing.
     pub baseline: BigRational,
     /// Whether each item came out right.
     pub outcomes: Vec<bool>,
@@ -42,9 +42,9 @@ pub struct TaskScore {
 pub struct TaskScores {
     /// The tasks, in the order of the suite.
     pub tasks: Vec<TaskScore>,
-    /// What the examples of prompts were drawn by.
+    /// The seed with which the examples of prompts were drawn.
     pub seed: u64,
-    /// What identifies all that was asked.
+    /// The identity of all questions.
     pub suite: Digest,
     /// The digest of the file of baselines, where one was given.
     pub baselines: Option<Digest>,
@@ -201,7 +201,7 @@ impl TaskScores {
         self.tasks.iter().map(line).collect()
     }
 
-    /// What the record of an evaluation says of the tasks: where their table and outcomes lie, and how
+    /// The record of an evaluation's tasks: where their table and outcomes are, and how
     /// they were scored.
     pub fn record(&self, table: &str, outcomes: Option<&str>) -> Map<String, Json> {
         let rule = |task: &TaskScore| match task.form {

@@ -1,4 +1,4 @@
-//! What differs between two reports, and what that comes to.
+//! The differences between two reports and their kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,13 +47,13 @@ impl ChangeKind {
     /// Its words in reports.
     pub fn words(self) -> &'static str {
         match self {
-            Self::NowRefuted => "refuted now",
+            Self::NowRefuted => "newly refuted",
             Self::Weaker => "weaker",
             Self::Gone => "gone",
             Self::NoLongerRefuted => "no longer refuted",
             Self::Stronger => "stronger",
             Self::New => "new",
-            Self::SameVerdict => "the same verdict on other grounds",
+            Self::SameVerdict => "same verdict, different grounds",
         }
     }
 
@@ -92,13 +92,13 @@ pub struct EntryChange<'r> {
     pub kind: ChangeKind,
     pub was: Option<&'r JudgedEntry>,
     pub now: Option<&'r JudgedEntry>,
-    /// What it rests on that changed; where the report tells nothing of that, the post file, if that changed. Of one that is new or gone
+    /// The grounds that changed; if the report has none, the post file, if that changed. Of one that is new or gone
     /// nothing.
     pub because: Vec<GroundChange>,
 }
 
 impl EntryChange<'_> {
-    /// What it is about, for people.
+    /// Its subject, for people.
     pub fn title(&self) -> &str {
         self.now.or(self.was).map_or("", |entry| &entry.title)
     }
@@ -118,7 +118,7 @@ impl EntryChange<'_> {
     }
 }
 
-/// What changed of a post or document as a whole.
+/// The changes of a post or document as a whole.
 #[derive(Debug, Clone, Serialize)]
 pub struct PartChange<'r> {
     #[serde(rename = "post")]
@@ -127,7 +127,7 @@ pub struct PartChange<'r> {
 }
 
 impl<'r> PartChange<'r> {
-    /// What changed; none where nothing did. Where a text changed its lines move, and a number that stands in as many lines without
+    /// The changes; none if nothing changed. Where a text changed its lines move, and a number that stands in as many lines without
     /// a claim is no change.
     fn between(
         part: &'r str,
@@ -169,7 +169,7 @@ pub fn lines(value: &Option<String>) -> impl Iterator<Item = &str> {
     value.iter().flat_map(|lines| lines.split(", "))
 }
 
-/// What changed between two reports.
+/// All changes between two reports.
 #[derive(Debug, Clone)]
 pub struct ReportComparison<'r> {
     pub was: &'r JudgedReport,
@@ -196,8 +196,8 @@ pub fn compare<'r>(
 ) -> Result<ReportComparison<'r>, Error> {
     if was.kind != now.kind {
         let place = Location::file(now.name.clone());
-        let expected = format!("a report of the command of `{}`", was.name);
-        return Err(OTHER_KIND.at(place, expected, "one of another"));
+        let expected = format!("a report of the same command as `{}`", was.name);
+        return Err(OTHER_KIND.at(place, expected, "a report of a different command"));
     }
     let none = &EMPTY;
     let names: BTreeSet<&String> = was.parts.keys().chain(now.parts.keys()).collect();
@@ -233,7 +233,7 @@ pub fn compare<'r>(
     })
 }
 
-/// What stands for a post that one side does not have.
+/// The empty part that stands for a post that one side does not have.
 static EMPTY: JudgedPart =
     JudgedPart { title: String::new(), entries: BTreeMap::new(), grounds: Vec::new() };
 

@@ -1,4 +1,4 @@
-//! The answer for people, as text and as Markdown, and for programs (`repro.compare/1`).
+//! The comparison for people, as text and Markdown, and for programs (`repro.compare/1`).
 
 use crate::outcome::Verdict;
 use crate::{
@@ -21,7 +21,7 @@ const LISTED: usize = 12;
 /// The most characters of a title.
 const TITLE: usize = 160;
 /// Said where a verdict changed and nothing that it rests on did.
-const UNEXPLAINED: &str = "nothing that the reports hold of it is another: the program, its options, or what lies beside the reports is";
+const UNEXPLAINED: &str = "nothing recorded in the reports changed for it: the program, its options, or files that the reports do not record did";
 
 /// Changes of one post that have the same kind and the same causes.
 struct Alike<'c, 'r> {
@@ -29,7 +29,7 @@ struct Alike<'c, 'r> {
     all: Vec<&'c EntryChange<'r>>,
 }
 
-/// What is told together, in order.
+/// Groups the changes that are reported together, in order.
 fn alike<'c, 'r>(changes: &[&'c EntryChange<'r>]) -> Vec<Alike<'c, 'r>> {
     let mut groups: Vec<Alike> = Vec::new();
     for change in changes.iter().copied() {
@@ -66,12 +66,12 @@ struct ToldPart<'c, 'r> {
     name: &'r str,
     title: &'r str,
     kinds: Vec<(ChangeKind, Vec<&'c EntryChange<'r>>)>,
-    /// What is counted and not listed, unless it is asked for.
+    /// Changes that are counted and listed only on request.
     counted: Option<String>,
     whole: Option<&'c PartChange<'r>>,
 }
 
-/// What is told of each post or document in which something changed.
+/// Collects the changes of each post or document.
 fn told<'c, 'r>(comparison: &'c ReportComparison<'r>, verbose: bool) -> Vec<ToldPart<'c, 'r>> {
     let mut names: Vec<&str> = comparison.entries.iter().map(|change| change.part).collect();
     names.extend(comparison.parts.iter().map(|change| change.part));
@@ -101,9 +101,9 @@ fn told_part<'c, 'r>(
     let count = folded.len();
     let counted = match (was, now) {
         _ if count == 0 => None,
-        (Some(_), None) => Some(format!("not judged any more, {count}: {}", verdicts(&folded))),
+        (Some(_), None) => Some(format!("no longer judged, {count}: {}", verdicts(&folded))),
         (None, _) => Some(format!("judged for the first time, {count}: {}", verdicts(&folded))),
-        _ => Some(format!("{count} more: other files, and the same comes of them")),
+        _ => Some(format!("{count} more: different files, same result")),
     };
     ToldPart {
         name,
@@ -130,10 +130,10 @@ fn summary(comparison: &ReportComparison) -> String {
     }
     let kinds = comparison.counts().map(|(kind, count)| (count, kind.words()));
     let inputs = [
-        (comparison.broken.len(), "cannot be used now"),
-        (comparison.mended.len(), "mended"),
-        (comparison.unknown.len(), "cannot be used on either side"),
-        (comparison.unjudged_gone.len(), "gone that could not be judged before"),
+        (comparison.broken.len(), "unusable now"),
+        (comparison.mended.len(), "fixed"),
+        (comparison.unknown.len(), "unusable on both sides"),
+        (comparison.unjudged_gone.len(), "gone, not judged before"),
         (comparison.unlocked().count(), "no longer locked"),
         (
             comparison.locks.len(),
@@ -163,10 +163,10 @@ pub fn text(comparison: &ReportComparison, options: &ReportOptions) -> String {
     let sides = [comparison.was, comparison.now].map(|side| visible(&side.name));
     page.paragraph(0, 2, BOLD, &sides.join(" → "));
     let failures = [
-        ("cannot be used now", &comparison.broken),
-        ("mended", &comparison.mended),
-        ("cannot be used on either side", &comparison.unknown),
-        ("gone, and could not be judged before", &comparison.unjudged_gone),
+        ("unusable now", &comparison.broken),
+        ("fixed", &comparison.mended),
+        ("unusable on both sides", &comparison.unknown),
+        ("gone, not judged before", &comparison.unjudged_gone),
     ];
     for (heading, failures) in failures.into_iter().filter(|(_, failures)| !failures.is_empty()) {
         page.blank();
@@ -233,12 +233,12 @@ fn entries(page: &mut Page, kind: ChangeKind, changes: &[&EntryChange], options:
     }
     let listed = if options.verbose { changes.len() } else { LISTED.min(changes.len()) };
     if listed < changes.len() {
-        let more = format!("{} of {} are listed (--verbose lists all)", listed, changes.len());
+        let more = format!("{} of {} listed (--verbose lists all)", listed, changes.len());
         page.paragraph(2, 4, FAINT, &more);
     }
 }
 
-/// What changed of what a verdict rests on, and why it is what it is now.
+/// Lists the changed grounds of a verdict, and the reason for the verdict now.
 fn causes(change: &EntryChange) -> Vec<String> {
     // Names are made of the words: where these changed, nobody asks why the name did.
     let others = change.because.iter().filter(|one| one.what != GroundKind::Name);
@@ -262,17 +262,17 @@ pub fn markdown(comparison: &ReportComparison) -> String {
     let [was, now] = [comparison.was, comparison.now].map(|side| markdown_code(&side.name));
     sheet.line(&format!("## repro: {}\n\n{was} → {now}\n\n", summary(comparison)));
     let line = |failure: &&str| vec![markdown_text(failure)];
-    sheet.table("Cannot be used now", &["input"], comparison.broken.iter().map(line));
-    sheet.table("Mended", &["input"], comparison.mended.iter().map(line));
-    sheet.table("Cannot be used on either side", &["input"], comparison.unknown.iter().map(line));
+    sheet.table("Unusable now", &["input"], comparison.broken.iter().map(line));
+    sheet.table("Fixed", &["input"], comparison.mended.iter().map(line));
+    sheet.table("Unusable on both sides", &["input"], comparison.unknown.iter().map(line));
     let gone = comparison.unjudged_gone.iter().map(line);
-    sheet.table("Gone, and could not be judged before", &["post"], gone);
+    sheet.table("Gone, not judged before", &["post"], gone);
     let locks = comparison.locks.iter().map(|one| vec![markdown_text(&one.told())]);
     sheet.table("Locks", &["change"], locks);
     for told in told(comparison, false) {
         part_in_markdown(&mut sheet, &told);
     }
-    sheet.finish("`repro diff --format json` has all") + SCOPE + "\n"
+    sheet.finish("`repro diff --format json` lists all of them") + SCOPE + "\n"
 }
 
 fn part_in_markdown(sheet: &mut MarkdownSheet, told: &ToldPart) {

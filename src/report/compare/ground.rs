@@ -1,10 +1,10 @@
-//! What a verdict rests on, one thing each, and how a difference in it is told.
+//! The grounds of a verdict, one thing each, and the words for a difference in them.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What a ground is about, in the order in which differences are told.
+/// The kinds of grounds, in the order in which differences are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroundKind {
@@ -14,9 +14,9 @@ pub enum GroundKind {
     Number,
     /// The quoted words.
     Words,
-    /// What the words are held against.
+    /// The expression that the words are bound to.
     Expression,
-    /// What a name or a formula stands for.
+    /// The meaning of a name or a formula.
     Meaning,
     /// Numbers that the post itself brings in.
     OwnNumbers,
@@ -24,9 +24,9 @@ pub enum GroundKind {
     Bundle,
     /// Where the evidence lies.
     Evidence,
-    /// What the evidence gives.
+    /// The value from the evidence.
     Result,
-    /// What counts as agreement.
+    /// The tolerance for agreement.
     Agreement,
     /// A number of a document that does not fit.
     Broken,
@@ -34,7 +34,7 @@ pub enum GroundKind {
     Rows,
     /// The caller's minimum, which a claim may be below.
     Minimum,
-    /// What became of the signature of a bundle.
+    /// The verdict on a bundle's signature.
     Signature,
     /// The digest of the post file.
     Post,
@@ -79,28 +79,28 @@ impl GroundKind {
         matches!(self, Self::Bundle | Self::Evidence)
     }
 
-    /// What it is called, `of` a thing.
+    /// The words for it, `of` a thing.
     pub(crate) fn words(self, of: &str) -> String {
         match self {
             Self::Name => "its name".to_owned(),
-            Self::Number => "the number of the text".to_owned(),
+            Self::Number => "the printed number".to_owned(),
             Self::Words => "the words".to_owned(),
-            Self::Expression => "held against".to_owned(),
-            Self::Meaning => format!("`{of}` stands for"),
-            Self::OwnNumbers => "numbers of the post itself".to_owned(),
+            Self::Expression => "expression".to_owned(),
+            Self::Meaning => format!("the meaning of `{of}`"),
+            Self::OwnNumbers => "the post's own constants".to_owned(),
             Self::Bundle => format!("the files of `{of}`"),
             Self::Evidence => "the evidence".to_owned(),
-            Self::Result => "comes to".to_owned(),
+            Self::Result => "result".to_owned(),
             Self::Agreement => "agreement".to_owned(),
             Self::Broken => of.to_owned(),
             Self::Rows => "rows".to_owned(),
-            Self::Minimum => "the minimum asked for".to_owned(),
+            Self::Minimum => "the required minimum".to_owned(),
             Self::Signature => format!("the signature of `{of}`"),
             Self::Post => "the post file".to_owned(),
             Self::Text => format!("the text `{of}`"),
-            Self::TextFile => format!("the file of the text `{of}`"),
-            Self::Unbound => format!("lines with {of} and no claim for it"),
-            Self::Excused => format!("why \"{of}\" has no claim"),
+            Self::TextFile => format!("the text file of `{of}`"),
+            Self::Unbound => format!("lines where {of} has no claim"),
+            Self::Excused => format!("why \"{of}\" is excused"),
             Self::Finding => format!("[{of}]"),
         }
     }

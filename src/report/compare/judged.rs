@@ -1,4 +1,4 @@
-//! A report as it is compared.
+//! The form of a report that is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub enum ReportKind {
 /// Everything that a report says, by what it judges.
 #[derive(Debug, Clone)]
 pub struct JudgedReport {
-    /// What the report is of, for people: a file, a commit.
+    /// The subject of the report, for people: a file, a commit.
     pub name: String,
     pub kind: ReportKind,
     /// Posts, or documents, by name.
@@ -33,7 +33,7 @@ pub struct JudgedPart {
     pub title: String,
     /// Its claims or relations, by name.
     pub entries: BTreeMap<String, JudgedEntry>,
-    /// What is so of all of it.
+    /// The grounds that apply to the whole part.
     pub grounds: Vec<Ground>,
 }
 
@@ -45,7 +45,7 @@ pub struct JudgedEntry {
     pub strength: [usize; 3],
     /// The verdict with its assurance, in words.
     pub judged_as: String,
-    /// What it is about, for people.
+    /// Its subject, for people.
     pub title: String,
     /// Why this is the verdict; empty where it needs no reason.
     pub reason: String,
@@ -67,7 +67,7 @@ impl JudgedEntry {
         !own(self).is_subset(&own(was))
     }
 
-    /// What its grounds of one kind say.
+    /// The values of its grounds of one kind.
     pub fn says(&self, kind: GroundKind) -> impl Iterator<Item = &str> {
         self.grounds.iter().filter(move |one| one.kind == kind).map(|one| one.value.as_str())
     }

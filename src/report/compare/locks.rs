@@ -1,4 +1,4 @@
-//! Files of a project besides what is judged of them: posts that went, and locks that changed.
+//! Changed files of a project besides verdicts: removed posts and changed locks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub struct LockChange<'r> {
     pub leaves_unlocked: bool,
 }
 
-/// What of the files of both sides is another; `changed` has, by post, what else changed of it as a whole, in words, and `moved` the old
+/// The locks that differ between the two sides; `changed` has, by post, what else changed of it as a whole, in words, and `moved` the old
 /// names of posts by their new ones.
 pub fn changed_locks<'r>(
     was: &'r JudgedReport,
@@ -69,12 +69,12 @@ fn leaves_unlocked(lock: &str, id: &str, now: &JudgedReport, moved: &BTreeMap<&s
 impl LockChange<'_> {
     /// The change in one line.
     pub fn told(&self) -> String {
-        let mut told = format!("`{}` is {}", self.lock, self.how);
+        let mut told = format!("`{}` was {}", self.lock, self.how);
         if !self.with.is_empty() {
             told.push_str(&format!(" together with {}", self.with.join(", ")));
         }
         if self.leaves_unlocked {
-            told.push_str(": what it recorded is no longer locked");
+            told.push_str(": its entries are no longer locked");
         }
         told
     }

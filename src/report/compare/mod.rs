@@ -1,4 +1,4 @@
-//! Holds two reports of one thing against each other: which verdicts changed, and why.
+//! Compares two reports on the same inputs: which verdicts changed, and why.
 
 mod change;
 mod drawn;
@@ -17,7 +17,7 @@ pub use read::{REPORT_CAP, parse};
 use repro_core::source::codes;
 
 codes! {
-    NOT_A_REPORT = "compare::not-a-report", "a file is no report that can be compared", "write one with `repro verify --output json=FILE` or `repro check --output json=FILE`";
-    TWICE = "compare::twice", "a report has two entries of one name", "write the report anew";
-    OTHER_KIND = "compare::other-kinds", "reports of two commands are no two states of one thing", "compare two reports of `repro verify`, or two of `repro check`";
+    NOT_A_REPORT = "compare::not-a-report", "a file is not a report that can be compared", "write one with `repro verify --output json=FILE` or `repro check --output json=FILE`";
+    TWICE = "compare::twice", "a report has two entries with the same name", "write the report again";
+    OTHER_KIND = "compare::other-kinds", "the two reports come from different commands", "compare two reports of `repro verify`, or two of `repro check`";
 }

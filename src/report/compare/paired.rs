@@ -1,4 +1,4 @@
-//! Which claim of one report is which of the other.
+//! The pairing of claims in two reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ fn known_by(
     known
 }
 
-/// What was refuted before. Names are given by authors, and a name may pass to another statement: what is refuted now is known
+/// The statements refuted before. Authors choose names, and a name may pass to another statement: what is refuted now is known
 /// only where the same statement was refuted.
 pub struct KnownRefutations<'r> {
     /// Those whose own name is not refuted any more: they may stand under another.

@@ -1,4 +1,4 @@
-//! Reports of `repro verify` and `repro check`, back from their JSON.
+//! Reads reports of `repro verify` and `repro check` from their JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +23,7 @@ pub fn parse(name: &str, source: Source) -> Result<JudgedReport, Error> {
         Some("repro.report/2") => (ReportKind::Verify, posts(root)?),
         Some("repro.check/1") => (ReportKind::Check, documents(root)?),
         _ => {
-            let found =
-                schema.map_or("no such `schema`".to_owned(), |schema| format!("`{schema}`"));
+            let found = schema.map_or("no `schema`".to_owned(), |schema| format!("`{schema}`"));
             return Err(NOT_A_REPORT.at(
                 root.place(),
                 "`repro.report/2` or `repro.check/1`",
@@ -204,7 +203,7 @@ fn claim(node: Node, name: &str, shared: &Shared, is_below: bool) -> Result<Judg
     }
     let lints = items(node, "lints")?;
     let is_unquestioned = lints.iter().all(|lint| lint.get("answer").is_some());
-    let questioned = if is_unquestioned { "" } else { "and questioned" };
+    let questioned = if is_unquestioned { "" } else { "but questioned" };
     let words = [verdict.word(), &origin, &method, questioned];
     let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
     Ok(JudgedEntry {
@@ -245,7 +244,7 @@ fn rank_of_method(word: &str) -> usize {
     rank(word, &[Compared, Recomputed, Replayed, ReplayedByTwo].map(Method::word))
 }
 
-/// What the names of an expression stand for, and the names in that, in the row of a table and in the post.
+/// The meanings of the names in an expression, and of the names in those, in the row of a table and in the post.
 fn used(said: &str, row: &[(String, String)], post: &[(String, String)]) -> Vec<Ground> {
     let mut grounds = Vec::new();
     let mut known = BTreeSet::new();
@@ -281,7 +280,7 @@ fn documents(root: Node) -> Result<BTreeMap<String, JudgedPart>, Error> {
     Ok(parts)
 }
 
-/// What a relation asks, of how many rows; what breaks it is among the findings.
+/// A relation and its row count; the findings list what breaks it.
 fn relation_grounds(node: Node) -> Result<[Ground; 2], Error> {
     let rows = node.required("asked")?.integer()?.to_string();
     Ok([
@@ -320,7 +319,7 @@ fn broken(node: Node, parts: &mut BTreeMap<String, JudgedPart>) -> Result<(), Er
     let of = if of.is_empty() { "in the document".to_owned() } else { of };
     let value = match (text(node, "printed")?, text(node, "recomputed")?, text(node, "reason")?) {
         (_, _, reason) if !reason.is_empty() => reason,
-        (printed, recomputed, _) if printed.is_empty() => format!("comes to {recomputed}"),
+        (printed, recomputed, _) if printed.is_empty() => format!("recomputed {recomputed}"),
         (printed, recomputed, _) if recomputed.is_empty() => format!("printed {printed}"),
         (printed, recomputed, _) => format!("printed {printed}, recomputed {recomputed}"),
     };

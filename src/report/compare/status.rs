@@ -1,4 +1,4 @@
-//! What a comparison comes to, for a pipeline.
+//! The exit status of a comparison, for a pipeline.
 
 use crate::outcome::{ExitStatus, Verdict};
 
@@ -7,7 +7,7 @@ use crate::compare::ground::{GroundChange, GroundKind};
 use crate::compare::judged::JudgedEntry;
 
 impl ReportComparison<'_> {
-    /// What a pipeline goes by.
+    /// The exit status for a pipeline.
     pub fn status(&self) -> ExitStatus {
         let has = |kind| self.entries.iter().any(|change| change.kind == kind);
         let was_verified =

@@ -1,5 +1,5 @@
-//! Many bundles as text: counts, what cannot be used, what is refuted, the worst by name, what is open, and groups. Its length
-//! depends on the kinds of findings and not on the bundles.
+//! The text report on many bundles: counts, unusable and refuted bundles, the worst by name, undecided ones, and groups. Its length
+//! depends on the number of finding kinds, not on the number of bundles.
 
 use std::cmp::Reverse;
 
@@ -52,7 +52,7 @@ pub(crate) fn closing(page: &mut Page, crowd: &Crowd) {
     page.paragraph(0, 2, style, &format!("{sign} {sentence}"));
     page.paragraph(2, 2, BOLD, &claims(&crowd.totals.claims));
     if crowd.fates.count(BundleFate::Verified) < crowd.len() {
-        let hint = format!("`--format{GLUE}jsonl` tells each bundle in a line of its own.");
+        let hint = format!("`--format{GLUE}jsonl` reports each bundle on its own line.");
         page.paragraph(2, 2, FAINT, &hint);
     }
 }
@@ -75,7 +75,7 @@ impl DrawnCrowd<'_> {
         self.page.paragraph(0, 2, BOLD, &words);
     }
 
-    /// What is wrong or open in one way, each kind with the first bundles that have it.
+    /// Problems of one weight, each kind with the first bundles that have it.
     fn kinds(&mut self, heading: &str, like: Verdict, weight: TroubleWeight) {
         let kinds = self.crowd.kinds.of(weight);
         if kinds.is_empty() {
@@ -126,7 +126,7 @@ impl DrawnCrowd<'_> {
         self.page.blank();
         self.page.paragraph(0, 2, mark(Verdict::Inconclusive).1, "below the required minimum");
         let count = many(self.crowd.totals.below_minimum, "verified claim");
-        self.page.paragraph(2, INDENT, PLAIN, &format!("{count}, the first {}", visible(first)));
+        self.page.paragraph(2, INDENT, PLAIN, &format!("{count}; the first: {}", visible(first)));
     }
 
     /// How many bundles of each group came to what.
@@ -165,7 +165,7 @@ impl DrawnCrowd<'_> {
     }
 }
 
-/// What is to be said of all of them in a sentence.
+/// The conclusion about all bundles in a sentence.
 fn conclusion(crowd: &Crowd) -> (Verdict, String) {
     let (all, fates) = (many(crowd.len(), "bundle"), &crowd.fates);
     let open = fates.count(BundleFate::Undecided);
@@ -195,7 +195,7 @@ fn conclusion(crowd: &Crowd) -> (Verdict, String) {
         return (Verdict::Inconclusive, words);
     }
     let count = many(crowd.totals.claims.total(), "claim");
-    (Verdict::Verified, format!("Nothing is wrong: all {count} of {all} follow from the evidence."))
+    (Verdict::Verified, format!("Nothing is wrong: all {count} in {all} follow from the evidence."))
 }
 
 /// "9,461 verified · 505 refuted · 34 refused".

@@ -1,4 +1,4 @@
-//! What a bundle on its own came to as a whole.
+//! The result of a bundle on its own as a whole.
 
 use crate::outcome::VerdictCounts;
 use crate::part::ReportPart;
@@ -31,7 +31,7 @@ impl BundleFate {
         }
     }
 
-    /// What became of a bundle.
+    /// The result of a bundle.
     pub(super) fn of(part: &ReportPart) -> Self {
         let Some(post) = part.post.as_ref().filter(|_| part.failures.is_empty()) else {
             return Self::Refused;

@@ -1,4 +1,4 @@
-//! What is wrong or open, by kind: how many bundles and claims have it, and a few of them.
+//! The kinds of problems: how many bundles and claims have each, and a few examples.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use repro_core::source::{Code, Error};
 /// So many bundles of a kind are named.
 const EXAMPLES: usize = 3;
 
-/// What a finding does to its bundle, worst first.
+/// The effect of a finding on its bundle, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TroubleWeight {
     /// An input cannot be used.
@@ -41,7 +41,7 @@ impl TroubleWeight {
 pub(super) struct TroubleExample {
     /// Its folder.
     pub path: String,
-    /// What was found, in a line.
+    /// The finding, in a line.
     pub found: String,
 }
 

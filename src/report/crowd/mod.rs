@@ -1,5 +1,5 @@
-//! Many bundles in one report: sums, groups, and the worst of them. What is held grows with the kinds of findings and not with
-//! the bundles.
+//! Many bundles in one report: sums, groups, and the worst of them. Memory grows with the number of finding kinds, not with the
+//! number of bundles.
 
 mod drawn;
 mod fate;
@@ -23,7 +23,7 @@ pub(super) use drawn::{closing, draw};
 /// Where evidence comes from and how it was used, the strongest first.
 type StrongestFirst = Reverse<(Option<Method>, Option<EvidenceOrigin>)>;
 
-/// What many bundles on their own came to.
+/// The results of many bundles on their own.
 #[derive(Debug, Default)]
 pub(super) struct Crowd {
     fates: FateCounts,
@@ -78,7 +78,7 @@ impl Crowd {
         self.fates.total()
     }
 
-    /// What they came to together.
+    /// The sums over all bundles.
     pub(super) fn totals(&self) -> ReportTotals {
         self.totals
     }

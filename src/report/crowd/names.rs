@@ -1,4 +1,4 @@
-//! Bundles by what their names have in common: the folder that they lie in, else the one above, else the beginning of their names.
+//! Groups of bundles by their names: by folder, else by the folder above, else by name prefix.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const MOST_GROUPS: usize = 1000;
 const IN_A_FOLDER: usize = 2;
 /// and so many names begin alike: else they have nothing in common.
 const OF_A_BEGINNING: usize = 5;
-/// What ends the beginning of a name.
+/// The characters that end a name's prefix.
 const SEPARATORS: [char; 3] = ['-', '_', '.'];
 
 /// The groups of one way to group; nothing where there are too many.
@@ -65,12 +65,12 @@ impl NameGroups {
         self.initial_weights.add(beginning, fate);
     }
 
-    /// What the groups are, and how many bundles of each came to what, the worst first.
+    /// The kind of groups, and the results of each group, the worst first.
     pub(super) fn told(&self) -> Option<(&'static str, Vec<(&str, FateCounts)>)> {
         let folders = self.folders.told(IN_A_FOLDER).or_else(|| self.above.told(IN_A_FOLDER));
         let initial_weights = || self.initial_weights.told(OF_A_BEGINNING);
         let folders = folders.map(|groups| ("by folder", groups));
-        folders.or_else(|| Some(("by the beginning of the name", initial_weights()?)))
+        folders.or_else(|| Some(("by name prefix", initial_weights()?)))
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let named = |team: &'static str| (0..9).map(move |run| format!("runs/{team}-{run}"));
         let told = groups(named("a").chain(named("bad")));
         let (what, told) = told.told().unwrap();
-        assert_eq!(what, "by the beginning of the name");
+        assert_eq!(what, "by name prefix");
         assert_eq!(told.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["bad", "a"]);
         assert!(groups((0..5000).map(|run| format!("runs/{run:x}"))).told().is_none());
         assert!(groups((0..20).map(|run| format!("runs/{run:x}"))).told().is_none());

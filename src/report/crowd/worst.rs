@@ -1,4 +1,4 @@
-//! The bundles of which most is refuted.
+//! The bundles with the most refuted claims.
 
 use crate::folded::by_code;
 use crate::outcome::{Impact, PostReport, Severity, Verdict};

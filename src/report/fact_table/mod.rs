@@ -15,7 +15,7 @@ const MOST_ARMS: usize = 6;
 const LABEL: usize = 44;
 /// Units that are written beside each value.
 const TIMES: [&str; 2] = ["ms", "s"];
-/// What stands for an arm without a value.
+/// The cell of an arm without a value.
 const NONE: &str = "--";
 
 /// A quantity of some arms.
@@ -25,7 +25,7 @@ struct TableRow {
     series: String,
     unit: String,
     cells: Vec<FactCell>,
-    /// Whether the values are ordered as the text says.
+    /// Whether the values are ordered as in the text.
     holds: Option<bool>,
     /// The arms whose values are on the other side than the text says, and how many times the other value they are.
     reversed: Vec<(String, f64)>,
@@ -289,7 +289,7 @@ impl FactTable {
                 // A post chooses what it shows beside its claims.
                 None => "shown, not judged".to_owned(),
                 Some(_) if !has_sense || row.is_equality => String::new(),
-                Some(true) => "as the text says".to_owned(),
+                Some(true) => "as in the text".to_owned(),
                 Some(false) => row.reverse(),
             };
             lines.push(TableLine { label: label(row), cells, remark });
@@ -371,6 +371,6 @@ mod tests {
             row("time", "", &["<"], &[("moe", 2.0), ("dense", 1.0)]),
         ];
         let text = drawn(&rows);
-        assert!(text.contains("as the text says") && text.contains("the reverse"), "{text}");
+        assert!(text.contains("as in the text") && text.contains("the reverse"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Values as people read them: separators, human times, and as many digits as tell the values of a row apart.
+//! Values in a readable form: separators, human times, and enough digits to distinguish the values of a row.
 
 use repro_core::decimal::grouped;
 
@@ -16,9 +16,9 @@ const MOST_WHOLE: f64 = 1e15;
 /// How the values of one row are written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RowFormat {
-    /// What a value is divided by.
+    /// The divisor of each value.
     per: f64,
-    /// What stands behind each value: the unit of a time.
+    /// The text after each value: the unit of a time.
     unit: &'static str,
     /// Decimals; none for whole numbers.
     decimals: Option<usize>,

@@ -1,4 +1,4 @@
-//! What opens below a number: the words, what they are held against, where the evidence stands, and how to repeat it.
+//! The card that opens below a number: the words, what they are compared with, where the evidence is, and how to repeat it.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ const LINES: usize = 4;
 /// How an entry begins that is written as in a file.
 const CODE: &str = "<dd class=\"code\">";
 
-/// What is told of claims elsewhere in a report.
+/// The context of claims that cards need from elsewhere in a report.
 pub struct ToldOfClaims<'r> {
     pub remarks: &'r Remarks<'r>,
-    /// What numbers behind ± can be, by claims.
+    /// The possible readings of numbers behind ±, by claim.
     pub spreads: &'r BTreeMap<String, SpreadChart>,
 }
 
@@ -47,7 +47,7 @@ pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], told: &ToldOfC
     page.push_str("</section>\n");
 }
 
-/// What a claim is called.
+/// The label of a claim.
 fn name(claim: &ClaimReport) -> String {
     match (claim.claimed.is_empty(), claim.quote.trim()) {
         (false, _) => format!("{}: {}", claim.claimed, wording::verdict(claim)),
@@ -78,7 +78,7 @@ fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
     entry(page, CODE, "in this row", &row.collect::<Vec<_>>().join(", "));
     // Most facts end with their values.
     if !fact.contains(&outcome.recomputed) {
-        entry(page, "<dd>", "the evidence gives", &outcome.recomputed);
+        entry(page, "<dd>", "evidence has", &outcome.recomputed);
     }
     if !outcome.is_verified() {
         entry(page, "<dd>", "agrees within", &wording::tolerance(claim));
@@ -89,10 +89,10 @@ fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
     }
     let assurance = [&wording::assurance(&[claim]), wording::impact(claim.impact)].join(" · ");
     entry(page, "<dd>", "evidence", &assurance);
-    entry(page, "<dd>", "numbers of the post itself", &claim.own_numbers.join(", "));
+    entry(page, "<dd>", "own constants", &claim.own_numbers.join(", "));
     let code = outcome.code.map(|code| format!(" · repro explain {}", code.id));
     let place = wording::line_of(&claim.place) + &code.unwrap_or_default();
-    entry(page, CODE, "written in", &place);
+    entry(page, CODE, "bound in", &place);
     page.push_str("</dl>");
     for measured in outcome.measured.iter().take(LINES).filter(|_| !outcome.is_verified()) {
         line::draw(page, measured);
@@ -167,7 +167,7 @@ fn evidence(page: &mut String, places: &[String]) {
         page.push_str(&format!("<li><code>{}</code></li>", escaped(place)));
     }
     if let Some(more) = places.len().checked_sub(PLACES).filter(|more| *more > 0) {
-        page.push_str(&format!("<li>and {more} more (<code>--format json</code> has all)</li>"));
+        page.push_str(&format!("<li>and {more} more (<code>--format json</code> lists all)</li>"));
     }
     page.push_str("</ul></details>");
 }

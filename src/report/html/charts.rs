@@ -1,4 +1,4 @@
-//! Pictures beside a post: how its runs went, the differences that its tests measured, and those of other modules.
+//! Charts beside a post: the courses of its runs, the differences that its tests measured, and the charts of other modules.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Text of inputs as text of a page: it opens no tag, ends no attribute, and hides nothing.
+//! Escapes input text for a page: it opens no tag, ends no attribute, and hides nothing.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What pictures have in common: their size, their colours, how they stand in a page.
+//! The properties that all pictures share: their size, colours and position in a page.
 
 use std::ops::Range;
 

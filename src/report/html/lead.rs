@@ -1,4 +1,4 @@
-//! What a page leads with: what is contradicted with its values, what the post stands on, what depends on what is meant.
+//! The head of a page: contradicted sentences with their values, the central claim, and what depends on meaning.
 
 use super::escaped::escaped;
 use super::marks;
@@ -109,7 +109,7 @@ fn table(page: &mut String, table: &FactTable) {
     page.push_str("</tbody></table></div>\n");
 }
 
-/// What the post stands on, and whether that was tested.
+/// The central claim, and whether it was tested.
 fn central(page: &mut String, post: &PostReport) {
     let Some(central) = lead::central(post) else { return };
     let class = marks::class_of(&[central.worst]).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! A printed number on a line: between which ends a value agrees with it, and what the evidence gives.
+//! A printed number on a line: its tolerance interval, and the value from the evidence.
 
 use super::figure::digits;
 use crate::outcome::Measured;
 
 /// The width of the line, in units of the picture.
 const WIDTH: f64 = 400.0;
-/// What is kept free at both ends.
+/// The margin at both ends.
 const EDGE: f64 = 12.0;
 /// An interval narrower than this is drawn as a point.
 const POINT: f64 = 3.0;
@@ -50,9 +50,13 @@ pub fn draw(page: &mut String, measured: &Measured) {
         )),
     }
     let [claimed, from, to, low, high] = [claimed, from, to, low, high].map(|end| digits(end, 10));
-    let given = if low == high { format!("dot: {low}") } else { format!("bar: {low} to {high}") };
+    let given = if low == high {
+        format!("dot: the evidence, {low}")
+    } else {
+        format!("bar: the evidence, {low} to {high}")
+    };
     page.push_str(&format!(
-        "</svg><figcaption>the text, upright line: {claimed}{unit}; agrees, band: {from} to {to}; the evidence, {given}</figcaption></figure>",
+        "</svg><figcaption>vertical line: the text, {claimed}{unit}; band: agreement, {from} to {to}; {given}</figcaption></figure>",
     ));
 }
 

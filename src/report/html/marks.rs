@@ -1,4 +1,4 @@
-//! Numbers of a text as buttons: what is claimed of each opens by a click, a key, or in print.
+//! Numbers of a text as buttons: the claims about each open by a click, a key, or in print.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -163,7 +163,7 @@ impl<'r> NumberMarks<'r> {
                 ));
             }
             (None, None) => page.push_str(&format!(
-                "<span class=\"n unbound\" title=\"no claim binds it\">{text}</span>"
+                "<span class=\"n unbound\" title=\"not covered by a claim\">{text}</span>"
             )),
         }
         if let Some(shown) = self.shown.get_mut(index) {

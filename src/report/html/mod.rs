@@ -1,5 +1,5 @@
-//! The report as one page that needs nothing else: no network, no script, no font. What is claimed of a number opens as a popover, which
-//! browsers have of their own, with keys and for screen readers.
+//! The report as one self-contained page: no network, no script, no font. The claims about a number open as a native popover, which
+//! browsers support with keys and for screen readers.
 //!
 //! A policy in the page forbids everything but its own style, which it knows by digest; no text of an input becomes markup.
 
@@ -93,7 +93,7 @@ fn head(page: &mut String, report: &Report) {
             let name = escaped(&format!("{}/{}", one.post, one.claim)).into_owned();
             format!("<code>{name}</code>: {}", escaped(&wording::change(one)))
         });
-        list(page, "Verdicts that differ from the recorded ones", told);
+        list(page, "Verdicts not as recorded", told);
     }
     let below = report.below_minimum.iter();
     list(
@@ -191,7 +191,7 @@ fn summary(page: &mut String, report: &Report, post: &PostReport, index: usize) 
     }
     let command = command(report, post);
     page.push_str(&format!(
-        "<li><a href=\"#all-{index}\">all</a></li>\n</ul>\n<p class=\"repeat\">To repeat it: <code>{}</code></p>\n",
+        "<li><a href=\"#all-{index}\">all</a></li>\n</ul>\n<p class=\"repeat\">To reproduce this: <code>{}</code></p>\n",
         escaped(&command)
     ));
 }
@@ -297,7 +297,7 @@ fn statement(page: &mut String, told: &ToldTogether<'_>, cards: &mut PostCards<'
     cards.add(&id, &claims);
 }
 
-/// What else there is to know of a post: its evidence, what it leaves out, remarks, and a referee's questions.
+/// The rest of a post's report: its evidence, excused numbers, remarks, and a referee's questions.
 fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
     let others =
         remarks.all().iter().filter(|finding| finding.claim.is_none()).map(|finding| {
@@ -305,12 +305,16 @@ fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
         });
     list(page, "Also", others);
     let unbound = post.texts.iter().flat_map(|text| &text.unbound);
-    list(page, "Numbers that nothing binds", unbound.map(|number| escaped(number).into_owned()));
+    list(
+        page,
+        "Numbers not covered by a claim",
+        unbound.map(|number| escaped(number).into_owned()),
+    );
     let excused = post
         .excused
         .iter()
         .map(|one| format!("<q>{}</q>: {}", escaped(&one.words), escaped(&one.reason)));
-    list(page, "Left without a claim", excused);
+    list(page, "Excused", excused);
     let bundles = post.bundles.iter().map(|bundle| {
         let origin = bundle.origin.word();
         format!(
@@ -324,5 +328,5 @@ fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
     list(page, "What this rests on", said.map(|words| escaped(&words).into_owned()));
     let asked = post.referee.iter().flat_map(wording::asked);
     let asked = asked.map(|(name, item)| format!("{name}: {}", escaped(item)));
-    list(page, "What a referee would ask", asked);
+    list(page, "A referee would ask", asked);
 }

@@ -1,6 +1,6 @@
-//! The text of a post as a page: Markdown as it reads, other texts as they are written.
+//! The text of a post as a page: rendered Markdown, other texts verbatim.
 //!
-//! Nothing of a text acts: its own HTML is shown as text, images are their words, and links lead to addresses of the web alone.
+//! The text has no active content: its own HTML is shown as text, images as their alt text, and links lead only to web addresses.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
@@ -72,7 +72,7 @@ fn told_title(text: &str, title: &str) -> usize {
     if is_title { first.len() + 1 } else { 0 }
 }
 
-/// What is open while a text is written.
+/// The elements that are open while a text is written.
 #[derive(Default)]
 struct ProseWriter {
     /// By so many levels its headings stand below those of the text.

@@ -1,4 +1,4 @@
-//! What a number behind ± can be: each reading as an interval beside the printed one, or the p that it gives.
+//! The possible readings of a number behind ±: each as an interval next to the printed one, or the p that it gives.
 
 use super::escaped::escaped;
 use super::figure::digits;
@@ -50,11 +50,11 @@ pub fn of_spread(page: &mut String, chart: &SpreadChart) {
     let fitting: Vec<_> =
         rows.iter().skip(1).filter(|row| row.is_marked).map(|row| row.name.as_str()).collect();
     let caption = format!(
-        "What ± {printed}{unit} can be of {}: {}. Each bar is the mean of the runs ± that reading, dots are the runs.",
+        "Possible readings of ± {printed}{unit} for {}: {}. Each bar is the mean of the runs ± that reading; the dots are the runs.",
         wording::many(runs.len(), "run"),
         match fitting.as_slice() {
-            [] => "no reading gives the printed digits".to_owned(),
-            names => format!("the printed digits are given by {} (✓)", names.join(", ")),
+            [] => "no reading matches the printed digits".to_owned(),
+            names => format!("the printed digits match {} (✓)", names.join(", ")),
         }
     );
     let dots: String = runs
@@ -97,7 +97,7 @@ pub fn of_order(page: &mut String, claim: &ClaimReport) {
     let line = format!("<path class=\"text\" d=\"M{at:.2} 0v{height:.0}\"/>");
     let below = rows.iter().filter(|row| row.is_marked).count();
     let caption = format!(
-        "The p of each reading of ±, on an axis of powers of ten from {LEAST_P} to 1: {below} of {} lie below {alpha}, the upright line.",
+        "The p-value for each reading of ±, on a log axis from {LEAST_P} to 1: {below} of {} are below {alpha}, the vertical line.",
         rows.len()
     );
     draw(page, &rows, &line, height, &caption);
@@ -158,7 +158,7 @@ mod tests {
         let mut page = String::new();
         of_spread(&mut page, &chart([0.45, 0.55], &[("sd", 0.5), ("se", 0.2887)]));
         for wanted in [
-            "the printed digits are given by sd (✓)",
+            "the printed digits match sd (✓)",
             "± 0.5 ✓</text>",
             "± 0.289</text>",
             "<rect class=\"other\" x=\"131.",
@@ -168,7 +168,7 @@ mod tests {
         }
         let mut page = String::new();
         of_spread(&mut page, &chart([0.45, 0.46], &[("sd", 0.5)]));
-        assert!(page.contains("no reading gives the printed digits"), "{page}");
+        assert!(page.contains("no reading matches the printed digits"), "{page}");
     }
 
     #[test]

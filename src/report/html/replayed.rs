@@ -1,4 +1,4 @@
-//! Steps that were executed again: each difference as a share of what is allowed.
+//! Replayed steps: each difference as a fraction of the tolerance.
 
 use std::ops::Range;
 
@@ -30,12 +30,12 @@ pub fn draw(page: &mut String, replays: &[ReplayChart]) {
         )
     });
     page.push_str(&format!(
-        "<figure><figcaption><strong>Executed again, each bit compared</strong><ul class=\"keys\">\n{}</ul></figcaption></figure>\n",
+        "<figure><figcaption><strong>Replayed and compared bit for bit</strong><ul class=\"keys\">\n{}</ul></figcaption></figure>\n",
         told.collect::<String>()
     ));
 }
 
-/// What the steps would have shown, and what they cannot.
+/// The faults that the steps would have shown, and those that they cannot show.
 fn limits(chart: &ReplayChart) -> String {
     let list = |title: &str, lines: &[String]| {
         let lines: String =
@@ -45,8 +45,8 @@ fn limits(chart: &ReplayChart) -> String {
             false => format!("<details><summary>{title}</summary><ul>\n{lines}</ul></details>\n"),
         }
     };
-    list("would have been seen", &chart.seen)
-        + &list("cannot be seen by these steps", &chart.unseen)
+    list("would have been detected", &chart.seen)
+        + &list("cannot be detected by these steps", &chart.unseen)
 }
 
 /// The shares of one kind of number, by steps.
@@ -73,7 +73,7 @@ impl<'r> KindOfShare<'r> {
         self.shares.iter().copied().max_by(|a, b| a.share.total_cmp(&b.share))
     }
 
-    /// What it looks like.
+    /// Its marker.
     fn sign(index: usize) -> &'static str {
         ["circle", "triangle", "cross"][index % 3]
     }
@@ -95,7 +95,7 @@ fn shares(page: &mut String, chart: &ReplayChart) {
         let DrawnShare { step, what, share, .. } = kind.largest()?;
         let tensor = if what == kind.kind { String::new() } else { format!(", {what}") };
         Some(format!(
-            "<li><svg class=\"key\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"arm-{index}\" width=\"10\" height=\"10\"/></svg> {} ({}): at most {:.3} of what is allowed, in step {step}{}</li>\n",
+            "<li><svg class=\"key\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect class=\"arm-{index}\" width=\"10\" height=\"10\"/></svg> {} ({}): at most {:.3} of the tolerance, in step {step}{}</li>\n",
             kind.kind,
             KindOfShare::sign(index),
             share,
@@ -104,13 +104,12 @@ fn shares(page: &mut String, chart: &ReplayChart) {
     });
     let word = chart.verdict.word();
     let caption = format!(
-        "<p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {}; a difference above the line at 1 is more than rounding explains; what is below {LEAST} is drawn there</p>\n<ul class=\"keys\">\n{}</ul>{}",
+        "<p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {}; a difference above the line at 1 is larger than rounding explains; differences below {LEAST} are drawn at {LEAST}</p>\n<ul class=\"keys\">\n{}</ul>{}",
         escaped(&chart.compared),
         told.collect::<String>(),
         limits(chart)
     );
-    let title =
-        format!("Executed again, {}: differences as shares of what is allowed", chart.title);
+    let title = format!("Replayed, {}: differences as fractions of the tolerance", chart.title);
     figure(page, &title, &svg, SIZE.1, &caption);
 }
 
@@ -194,12 +193,12 @@ mod tests {
         assert_eq!(page, drawn(&[chart(shares)]));
         for wanted in [
             "run-&lt;s1&gt; 967..977",
-            "loss (circle): at most 0.250 of what is allowed, in step 969, loss of `a&lt;b`",
+            "loss (circle): at most 0.250 of the tolerance, in step 969, loss of `a&lt;b`",
             "update (triangle): at most 3.500",
             "\n969\n",
             "<circle",
-            "<summary>would have been seen</summary><ul>\n<li>the learning rate times 1.01</li>",
-            "<summary>cannot be seen by these steps</summary><ul>\n<li>bytes &lt; tokens</li>",
+            "<summary>would have been detected</summary><ul>\n<li>the learning rate times 1.01</li>",
+            "<summary>cannot be detected by these steps</summary><ul>\n<li>bytes &lt; tokens</li>",
         ] {
             assert!(page.contains(wanted), "{wanted}: {page}");
         }

@@ -1,9 +1,9 @@
-//! Where a result stands: a file by its address from the top of the repository, and a stretch of one line.
+//! The location of a result: a file by its address from the repository root, and a part of one line.
 
 use repro_core::source::Location;
 use serde::Serialize;
 
-/// What addresses of files begin at.
+/// The base of file addresses.
 pub(super) const TOP: &str = "%SRCROOT%";
 
 #[derive(Serialize)]
@@ -96,7 +96,7 @@ impl SarifFile {
     }
 }
 
-/// What is meant of a line, and as much of the line as is known.
+/// The marked part of a line, and as much of the line as is known.
 fn regions(place: &Location) -> (Option<SarifRegion>, Option<SarifRegion>) {
     let Location { line, column, length, ref excerpt, skipped, .. } = *place;
     let line = Some(line).filter(|line| *line > 0);

@@ -91,7 +91,10 @@ fn a_change_fails_by_what_it_breaks() {
     let value = serde_json::from_str(&repro_formats::check::json(&nothing)).unwrap();
     assert_eq!(Schema::closed("check").fault(&value), None);
     let markdown = repro_report::github_summary(&nothing.as_report());
-    assert!(markdown.contains("Passed over, as nothing shows a known kind: 2 files"), "{markdown}");
+    assert!(
+        markdown.contains("Skipped 2 files that cannot be read and show no known kind"),
+        "{markdown}"
+    );
     let truncated = of(&[&unknown, &broken]);
     assert_eq!(truncated.failures.len(), 1);
     assert_eq!(truncated.status(), ExitStatus::Refused);

@@ -164,7 +164,7 @@ fn what_does_not_pass_is_told_in_time() {
         (denied, "storage::refused", "403 (AccessDenied)"),
         (skewed, "storage::refused", "clock"),
         (said(400, "ExpiredToken"), "storage::refused", "new credentials"),
-        (said(404, "NoSuchBucket"), "storage::", "check the name of the bucket"),
+        (said(404, "NoSuchBucket"), "storage::", "check the bucket name"),
         (said(301, "PermanentRedirect"), "storage::", "AWS_REGION"),
         (Fault::Endless(500), "storage::unreachable", "500"),
         (Fault::Endless(403), "storage::refused", "403"),
@@ -242,7 +242,7 @@ fn credentials_follow_no_redirection() {
         store.create("one", b"1").unwrap_err(),
         store.list("").unwrap_err(),
     ] {
-        assert!(error.to_string().contains("leads elsewhere"), "{error}");
+        assert!(error.to_string().contains("a redirect"), "{error}");
         assert!(!error.to_string().contains("CANARY"), "{error}");
     }
     assert!(proxy.asked()[0].head.contains(CANARY), "the token goes to the server that was named");

@@ -1,7 +1,7 @@
 //! Requests over HTTP: where they may lead, and what is remembered of their answers.
 //!
-//! Messages are made of what is remembered and of nothing that the library says: its words quote addresses, headers and answers, in
-//! which secrets may stand.
+//! Messages contain only what is recorded here, and no text of the library, which quotes addresses, headers and answers that
+//! may contain secrets.
 
 use std::cell::RefCell;
 
@@ -23,7 +23,7 @@ const WORD_CAP: usize = 64;
 /// So many redirections are followed where any are.
 const REDIRECTIONS: usize = 5;
 
-/// What is remembered of the requests of one operation.
+/// A record of the requests of one operation.
 #[derive(Debug, Clone, Default)]
 pub struct SeenRequests {
     /// How many there were.

@@ -19,7 +19,7 @@ use crate::storage::{BAD_SETTINGS, NO_CREDENTIALS};
 struct Credentials {
     scheme: &'static str,
     variables: &'static [&'static str],
-    /// What a person does who has none of them set.
+    /// The help for a user who has set none of them.
     help: &'static str,
     /// Where the server is, if it is another than that of the provider.
     server: &'static [&'static str],
@@ -87,9 +87,9 @@ pub fn objects(
             "s3" => "`AWS_…` variables that fit together",
             "gs" => "`GOOGLE_…` variables that fit together",
             "az" => "`AZURE_…` variables that fit together",
-            _ => "certificates of the system, by which servers are known",
+            _ => "the system's root certificates",
         };
-        BAD_SETTINGS.at(Location::file(shown), expected, "some with which no client can be made")
+        BAD_SETTINGS.at(Location::file(shown), expected, "settings that cannot be used together")
     })
 }
 
@@ -167,7 +167,7 @@ impl Credentials {
     fn check(&self, shown: &str, settings: &StoreSettings) -> Result<bool, Error> {
         if !self.variables.iter().any(|name| settings.get(name).is_some()) {
             let expected = format!("one of `{}` in the environment", self.variables.join("`, `"));
-            let error = NO_CREDENTIALS.at(Location::file(shown), expected, "none of them");
+            let error = NO_CREDENTIALS.at(Location::file(shown), expected, "none");
             return Err(error.help(self.help));
         }
         let named = |name: &&'static str| settings.get(name).map(|server| (*name, server));

@@ -1,4 +1,4 @@
-//! What went wrong, in words that hold no secret and say what helps.
+//! Error messages that contain no secret and state what helps.
 
 use object_store::client::HttpErrorKind;
 use repro_core::source::{Code, Error, Location};
@@ -31,7 +31,7 @@ impl From<object_store::Error> for RequestFailure {
     }
 }
 
-/// What was asked of a store.
+/// The operation on a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     Read,
@@ -64,7 +64,7 @@ pub fn told(
     match failure {
         RequestFailure::Refused(error) => error,
         RequestFailure::Slow => {
-            let found = format!("none after {} and the time it was given", requests(seen));
+            let found = format!("none after {} within the time limit", requests(seen));
             UNREACHABLE.at(place, "an answer", found)
         }
         RequestFailure::Length { expected, found } => {
@@ -79,11 +79,11 @@ pub fn told(
             }
             (None, Some(HttpErrorKind::Timeout)) => {
                 let found =
-                    format!("nothing for {:?}, in the last of {}", limits.silence, requests(seen));
+                    format!("no data for {:?} in the last of {}", limits.silence, requests(seen));
                 UNREACHABLE.at(place, "an answer", found)
             }
             (None, Some(_)) => {
-                let found = format!("a connection that broke, in the last of {}", requests(seen));
+                let found = format!("a broken connection in the last of {}", requests(seen));
                 UNREACHABLE.at(place, "an answer", found)
             }
             (None, None) => unlike(&error, verb, place),
@@ -98,41 +98,40 @@ fn answered(status: u16, verb: Verb, place: Location, seen: &SeenRequests) -> Er
     let to = verb.word();
     match (status, seen.word.as_deref().unwrap_or_default()) {
         (_, "RequestTimeTooSkewed" | "RequestExpired") => {
-            let error = REFUSED.at(place, "a request that was signed now", found);
-            error.help("set this machine's clock: it differs from the server's by minutes")
+            let error = REFUSED.at(place, "a request with a current signature", found);
+            error.help("correct this machine's clock: it differs from the server's by minutes")
         }
         (_, "ExpiredToken" | "TokenRefreshRequired") => {
-            let error = REFUSED.at(place, "credentials that are valid now", found);
-            error.help(
-                "get new credentials, set them in the environment, and start the command again",
-            )
+            let error = REFUSED.at(place, "credentials that are still valid", found);
+            error
+                .help("get new credentials, set them in the environment, and run the command again")
         }
         (403, _) if verb == Verb::Read => {
-            let error = REFUSED.at(place, "leave to read this", found);
-            error.help("check that the credentials in the environment are those of somebody who may; to who may not list, S3 says 403 also of what is not there")
+            let error = REFUSED.at(place, "permission to read this", found);
+            error.help("check that the credentials in the environment have the permission; without permission to list, S3 also answers 403 for missing objects")
         }
-        (401 | 403, _) => REFUSED.at(place, format!("leave to {to} this"), found),
+        (401 | 403, _) => REFUSED.at(place, format!("permission to {to} this"), found),
         (404, _) => {
-            let error = verb.code().at(place, "a bucket that is there", found);
-            error.help("check the name of the bucket, and where the server is")
+            let error = verb.code().at(place, "an existing bucket", found);
+            error.help("check the bucket name and the server address")
         }
         (300..=399, _) => {
             let error = verb.code().at(
                 place,
-                "the server that has it",
-                format!("{found}, which leads elsewhere"),
+                "the server that has the object",
+                format!("{found}, a redirect"),
             );
-            error.help("of a bucket in another region set `AWS_REGION`; where a server sends on to plain `http://`, fetch the file yourself")
+            error.help("set `AWS_REGION` if the bucket is in another region; if the server redirects to plain `http://`, download the file yourself")
         }
         (501, _) if verb == Verb::Write => {
-            let error = NOT_WRITTEN.at(place, "a server that writes on condition", found);
-            error.help("use a server that knows `If-None-Match` with PUT, or a folder")
+            let error = NOT_WRITTEN.at(place, "a server that supports conditional writes", found);
+            error.help("use a server that supports `If-None-Match` with PUT, or a folder")
         }
         (408 | 429 | 500..=599, _) => {
             let found = format!("{found} to the last of {}", requests(seen));
-            UNREACHABLE.at(place, format!("leave to {to} this now"), found)
+            UNREACHABLE.at(place, format!("a server that can {to} this now"), found)
         }
-        _ => verb.code().at(place, format!("leave to {to} this"), found),
+        _ => verb.code().at(place, format!("permission to {to} this"), found),
     }
 }
 
@@ -143,19 +142,15 @@ fn unlike(error: &object_store::Error, verb: Verb, place: Location) -> Error {
         NotSupported { .. } => {
             let error = verb.code().at(
                 place,
-                "a server that sends parts of a file",
-                "one that sends all of it",
+                "a server that supports range requests",
+                "one that sends the whole file",
             );
-            error.help("fetch the file, and name it there")
+            error.help("download the file, and pass the local path")
         }
         Precondition { .. } => {
-            verb.code().at(place, "an object that stays as it is", "one that changed")
+            verb.code().at(place, "an unchanged object", "an object that changed while it was read")
         }
-        _ => UNREACHABLE.at(
-            place,
-            "an answer as the protocol has it",
-            "one that broke or is unlike it",
-        ),
+        _ => UNREACHABLE.at(place, "a valid answer", "a broken or invalid answer"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A store in object storage, or on a server that is read from.
+//! A store in object storage, or on a read-only server.
 
 mod client;
 mod connect;
@@ -33,7 +33,7 @@ const LIST_CAP: usize = 20_000_000;
 const ROUNDS: usize = 4;
 /// The status of a part that begins where the object has ended.
 const NO_SUCH_PART: u16 = 416;
-/// What servers call a bucket that is not there, which is another thing than an object that is not.
+/// The servers' error words for a missing bucket, which differs from a missing object.
 const NO_BUCKET: [&str; 2] = ["NoSuchBucket", "ContainerNotFound"];
 
 /// Objects below a prefix.
@@ -53,7 +53,7 @@ impl fmt::Debug for CloudStore {
     }
 }
 
-/// What an operation came to, with what its requests met.
+/// The result of an operation, with a record of its requests.
 type Outcome<T> = (Result<T, RequestFailure>, SeenRequests);
 
 impl CloudStore {
@@ -64,7 +64,7 @@ impl CloudStore {
         settings: &StoreSettings,
     ) -> Result<Self, Error> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
-            let expected = "a system on which one can wait for a server";
+            let expected = "a system that supports network requests";
             UNREADABLE.at(Location::file(shown), expected, error.to_string())
         })?;
         let objects = connect::objects(address, shown, settings)?;
@@ -159,7 +159,7 @@ impl CloudStore {
         Err(match last {
             Some((failure, seen)) => self.told(failure, Verb::Write, name, &seen),
             None => {
-                let expected = "a new object, or one that is there";
+                let expected = "a new or an existing object";
                 NOT_WRITTEN.at(self.place(name), expected, format!("neither, {ROUNDS} times"))
             }
         })
@@ -182,8 +182,8 @@ impl CloudStore {
 
     fn is_writable(&self, name: &str) -> Result<(), Error> {
         if self.address.is_server() {
-            let expected = "a store that can be written: a folder, `s3://`, `gs://` or `az://`";
-            return Err(READ_ONLY.at(self.place(name), expected, "a server that is read from"));
+            let expected = "a writable store: a folder, `s3://`, `gs://` or `az://`";
+            return Err(READ_ONLY.at(self.place(name), expected, "a read-only server"));
         }
         Ok(())
     }
@@ -191,11 +191,12 @@ impl CloudStore {
     /// The names of all objects below a folder, in order, with their lengths.
     pub fn list(&self, below: &str) -> Result<Vec<(String, u64)>, Error> {
         if !self.can_list() {
-            let expected = "a store that tells its names: a folder, `s3://`, `gs://` or `az://`";
+            let expected =
+                "a store that can list its objects: a folder, `s3://`, `gs://` or `az://`";
             return Err(READ_ONLY.at(
                 self.place(below),
                 expected,
-                "a server that sends files by name",
+                "a server that only sends files by name",
             ));
         }
         let whole = if below.is_empty() { self.address.prefix.clone() } else { self.key(below) };
@@ -277,7 +278,7 @@ impl CloudStore {
         last
     }
 
-    /// What was read; nothing where there is no such object.
+    /// The bytes that were read; nothing if there is no such object.
     fn found<T>(&self, (outcome, seen): Outcome<T>, name: &str) -> Result<Option<T>, Error> {
         let has_bucket = seen.word.as_deref().is_none_or(|word| !NO_BUCKET.contains(&word));
         match outcome {

@@ -30,7 +30,7 @@ pub struct Job<'a, T> {
     pub(super) from: usize,
     /// Columns of the output.
     pub(super) columns: usize,
-    /// What is added last.
+    /// The addend, added last.
     pub(super) add: Option<Matrix<'a, T>>,
     /// Whether a block of k goes on with the sums of the one before it.
     pub(super) chained: bool,
@@ -155,7 +155,7 @@ struct Left<'a, T> {
     at: usize,
 }
 
-/// What becomes of the sums of a block of k.
+/// The use of the sums of a block of k.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sums {
     /// They are the first.

@@ -10,7 +10,7 @@ use repro_kernels::portable::product::BLOCK;
 /// Logits that are held at a time, at most; those of one block of rows are in any case.
 const HELD: usize = 1 << 26;
 
-/// What the gradients need: the gradient of all logits; or, where these are not held, already the gradients themselves.
+/// The inputs of the gradients: the gradient of all logits; or, where these are not held, already the gradients themselves.
 #[derive(Debug)]
 pub enum HeadKept {
     Logits(DeviceTable<f32>),

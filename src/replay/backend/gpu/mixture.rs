@@ -9,7 +9,7 @@ use repro_kernels::device::{
 };
 use repro_kernels::portable::router;
 
-/// What the backward pass of a mixture needs.
+/// The inputs of a mixture's backward pass.
 #[derive(Debug)]
 pub struct MixtureKept {
     pub chosen: Chosen,
@@ -32,7 +32,7 @@ struct MixtureParts {
     from: usize,
     /// The second matrix of the first expert.
     down: usize,
-    /// What all tokens share.
+    /// The values that all tokens share.
     shared_from: usize,
 }
 
@@ -188,7 +188,7 @@ impl Gpu {
         (gx, g_gates)
     }
 
-    /// What the router did; this waits for the device.
+    /// The router's decisions; this waits for the device.
     pub(super) fn load_of(&self, layer: usize, kept: &MixtureKept) -> Load {
         let sums = self.device.chosen_sums(&kept.chosen, &kept.arranged);
         Load {

@@ -1,8 +1,8 @@
-//! A device of its own: numbers lie in its memory, and kernels do the operations of models, ours and those of others.
+//! A GPU backend: numbers are in device memory, and kernels execute the operations of our models and others'.
 //!
-//! What is off on purpose, as calibration has it, is done on the host, by the same operation over numbers that are copied
-//! there and back: right, and slow. So every walk is done on every device, with the bits of the processor;
-//! [`Gpu::done_on_host`] tells what was done so.
+//! Deliberate deviations for calibration are computed on the host, by the same operation over numbers that are copied
+//! there and back: correct, but slow. So every walk runs on every device, with the bits of the CPU;
+//! [`Gpu::done_on_host`] lists what was computed this way.
 
 mod head;
 mod mixture;
@@ -35,7 +35,7 @@ pub struct Gpu {
     on_host: Arc<Mutex<BTreeMap<&'static str, u64>>>,
 }
 
-/// What is kept of an operation for its backward pass.
+/// The kept values of an operation for its backward pass.
 #[derive(Debug, Default)]
 pub enum GpuKept {
     /// Nothing; or what the operation itself keeps, where it was done on the host.

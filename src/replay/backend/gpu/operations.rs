@@ -11,7 +11,7 @@ use repro_kernels::device::{
 pub(super) type ForwardTables<'a> = ForwardNumbers<'a, DeviceTable<f32>>;
 pub(super) type BackwardTables<'a> = BackwardNumbers<'a, DeviceTable<f32>>;
 
-/// What the backward pass of attention needs.
+/// The inputs of attention's backward pass.
 #[derive(Debug)]
 pub struct AttentionKept {
     rotated: DeviceTable<f32>,
@@ -36,7 +36,7 @@ pub fn is_native(step: &StepKind<f32>) -> bool {
     }
 }
 
-/// What an operation with an input and weights reads.
+/// The operands of an operation with an input and weights.
 fn read<'a>(
     x: Option<&'a DeviceTable<f32>>,
     w: Option<&'a DeviceTable<f32>>,
@@ -290,7 +290,7 @@ impl Gpu {
     }
 }
 
-/// What the backward pass of a gated network reads, beside its weights.
+/// The inputs of a gated network's backward pass, besides its weights.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GatedPass<'a> {
     pub shape: Gated,

@@ -22,10 +22,10 @@ use repro_core::source::{Error, Location, Node};
 const FILE_CAP: u64 = 256 << 20;
 /// The most token numbers a tokenizer may have.
 const VOCABULARY_CAP: u32 = 1 << 24;
-/// What a table must give back: words, capitals, digits, marks, a line feed, two spaces.
+/// A text that a tokenizer must reproduce: words, capitals, digits, marks, a line feed, two spaces.
 const PROBE: &str = "Two words, and  3 more:\nThe end.";
 
-/// What turns texts into tokens.
+/// A tokenizer of texts.
 pub struct Tokenizer(Kind);
 
 enum Kind {
@@ -65,7 +65,7 @@ impl Tokenizer {
                 if error.code == &TOO_LARGE {
                     error
                 } else {
-                    error.help("name a `tokenizer.json`, or write `bytes`")
+                    error.help("pass a `tokenizer.json`, or write `bytes`")
                 }
             })?;
         Self::parse(name, &file)
@@ -91,7 +91,7 @@ impl Tokenizer {
         Err(UNKNOWN_BYTES.at(
             file.place,
             format!(
-                "tokens that spell {PROBE:?}, as byte-level BPE or as pieces with byte fallback"
+                "tokens that spell {PROBE:?}, in byte-level BPE or as pieces with byte fallback"
             ),
             format!("{:?}", String::from_utf8_lossy(&found.unwrap_or_default())),
         ))
@@ -118,7 +118,8 @@ impl Tokenizer {
         let node = config.required("vocab_size")?;
         let found = node.integer()?;
         if found < self.vocabulary() as u64 {
-            let expected = format!("at least {}, the tokenizer's", self.vocabulary());
+            let expected =
+                format!("at least {}, the tokenizer's vocabulary size", self.vocabulary());
             return Err(VOCABULARY.at(node.place(), expected, format!("{found}")));
         }
         Ok(())
@@ -206,7 +207,7 @@ impl Tokenizer {
                 let found = file.table.iter().position(|bytes| **bytes == *b"\n");
                 found.map(|token| token as u32).ok_or_else(|| {
                     let place = file.place.clone();
-                    BAD_TOKENIZER.at(place, "a token that is a line feed", "none")
+                    BAD_TOKENIZER.at(place, "a line feed token", "none")
                 })
             }
         }
@@ -222,7 +223,7 @@ impl std::fmt::Debug for Tokenizer {
 impl File {
     fn numbers(&self, text: &str) -> Result<Vec<u32>, Error> {
         self.pieces.numbers(text).map_err(|error| {
-            BAD_TOKENIZER.at(self.place.clone(), "a tokenizer that encodes any text", error)
+            BAD_TOKENIZER.at(self.place.clone(), "a tokenizer that can encode any text", error)
         })
     }
 
@@ -241,7 +242,7 @@ impl File {
         if last >= VOCABULARY_CAP {
             return Err(BAD_TOKENIZER.at(
                 self.place.clone(),
-                format!("token numbers below {VOCABULARY_CAP}"),
+                format!("token ids below {VOCABULARY_CAP}"),
                 format!("{last}"),
             ));
         }

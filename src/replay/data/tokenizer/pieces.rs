@@ -2,7 +2,7 @@
 
 use tokenizers::Tokenizer;
 
-/// What a file says.
+/// The tokenizer of a file.
 pub struct Pieces(Tokenizer);
 
 impl Pieces {

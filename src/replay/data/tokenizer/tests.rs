@@ -1,7 +1,7 @@
 use super::*;
 use repro_core::source::{Document, Source};
 
-/// What reads files, where the program does.
+/// The tests of reading files, if the program supports it.
 #[cfg(feature = "tokenizers")]
 mod files;
 

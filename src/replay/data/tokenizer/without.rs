@@ -1,11 +1,11 @@
-//! What stands for `pieces` in a program without the feature `tokenizers`: no file can be read.
+//! The replacement of `pieces` in a program built without the feature `tokenizers`: no file can be read.
 
-/// What a file says: there is none.
+/// The tokenizer of a file: there is none.
 pub enum Pieces {}
 
 impl Pieces {
     pub fn parse(_json: &[u8]) -> Result<Self, String> {
-        Err("a program without the feature `tokenizers`".to_owned())
+        Err("a program built without the feature `tokenizers`".to_owned())
     }
 
     pub fn numbers(&self, _text: &str) -> Result<Vec<u32>, String> {

@@ -222,7 +222,7 @@ fn machine() -> Machine {
     Machine::new(crate::backend::Place::host(Isa::best()), 2)
 }
 
-/// What the comparison of two engines comes to, of which the second executes another course.
+/// The result of comparing two engines, of which the second executes a different course.
 #[derive(Debug)]
 struct Compared {
     parting: Option<EnginesParting>,
