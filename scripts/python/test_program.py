@@ -40,7 +40,7 @@ class Program(Case):
     @unittest.skipUnless(BIN, "REPRO_BIN names no program")
     def test_a_bundle_that_is_refused_is_a_report(self):
         report = receipts.verify(self.folder / "nothing")
-        self.assertEqual((report.exit_status, report.failures[0]["code"]), (2, "bundle::absent"))
+        self.assertEqual((report.exit_status, report.failures[0]["code"]), (2, "bundle::not-found"))
         self.init().log({"loss": 1}, step=1)
         self.assertEqual(receipts.verify(self.folder / "run").failures[0]["code"], "bundle::unfinished")
 

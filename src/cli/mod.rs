@@ -70,7 +70,7 @@ codes! {
     BAD_USAGE = "cli::bad-usage", "the arguments are invalid or do not fit together", "see `repro help`";
     BAD_NUMBER = "cli::bad-number", "an argument is not a valid number", "see `repro stats --help` for the format of each option";
     CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check that the folder exists, its permissions and the free disk space";
-    NOTHING_TO_STAMP = "cli::nothing-to-stamp", "nothing to timestamp was found", "see `repro bundle stamp --help`";
+    NOTHING_TO_STAMP = "cli::nothing-to-timestamp", "nothing to timestamp was found", "see `repro bundle stamp --help`";
     NOT_A_STATEMENT = "cli::not-a-statement", "the file is not an in-toto statement", "pass a bundle folder, or a file written by `--output intoto=FILE`";
     UNKNOWN_CODE = "cli::unknown-code", "no code, function, rule or topic has this name", "search with `repro explain --search WORDS`";
 }

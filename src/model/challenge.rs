@@ -25,7 +25,7 @@ const LAST_ROUND: u64 = 1_000_000_000;
 codes! {
     NO_STATES = "challenge::no-states", "the run has no committed states", "train it with a trainer that writes `data/states.jsonl`";
     TOO_SHORT = "challenge::too-short", "the run has fewer than two committed states", "replay the whole run: `repro replay BUNDLE --full`";
-    BAD_STATES = "challenge::bad-states", "the committed states are not in order of their steps", "write the states of one run, in the order of their steps";
+    BAD_STATES = "challenge::state-order", "the committed states are not in order of their steps", "write the states of one run, in the order of their steps";
     BAD_CHALLENGE = "challenge::bad-challenge", "a challenge is malformed", "generate it with `repro bundle challenge BUNDLE --seed TEXT --count N`";
     BAD_SEED = "challenge::bad-seed", "a seed does not have the format of its source", "write `drand:ROUND:RANDOMNESS` from the quicknet network, `commit:ID`, or any other text";
     OTHER_CHALLENGE = "challenge::other", "a challenge belongs to a different bundle, or was not drawn from its seed", "draw it from this bundle with `repro bundle challenge`";

@@ -21,7 +21,7 @@ const CAP: u64 = 16 << 20;
 
 codes! {
     BAD_NAME = "starts::bad-name", "the log of started runs is not a file next to the plan", "write its name without a folder: `file = \"NAME.starts.jsonl\"`";
-    NOT_PINNED = "starts::not-pinned", "the log of started runs does not continue from the entry pinned in the plan", "set `after` in the plan to the `chain` of the log's last line at the time of the plan";
+    NOT_PINNED = "starts::pin-mismatch", "the log of started runs does not continue from the entry pinned in the plan", "set `after` in the plan to the `chain` of the log's last line at the time of the plan";
     NO_LOG = "starts::no-log", "the log of started runs is missing", "restore the log that `repro train` wrote next to the plan";
 }
 

@@ -46,7 +46,7 @@ codes! {
     UNKNOWN_RUN = "train::unknown-run", "no run has this name", "pass a name that `--list` prints";
     NO_THREADS = "train::no-threads", "no usable threads for training", "ask for fewer threads or jobs";
     BUSY = "train::busy", "another process is training this run", "wait for it, or train into another folder";
-    DIFFERS = "train::differs", "a step gave a different result when executed again", "restore the program, machine or data that changed, or train the run again in another folder";
+    DIFFERS = "train::step-differs", "a step gave a different result when executed again", "restore the program, machine or data that changed, or train the run again in another folder";
     LOST_STATE = "train::lost-state", "this command cannot resume from the state of an unfinished run", "restore the folder, or train the run again in another one";
     LOST_RECORDS = "train::lost-records", "the records of an unfinished run do not match its state", "restore the folder, or train the run again in another one";
 }

@@ -23,7 +23,7 @@ use repro_core::source::{Code, Error, Location, codes};
 codes! {
     NOT_AS_RECORDED = "report::not-as-recorded", "a verdict differs from the lock", "find out what changed, then record it with `repro verify --post ID --write-lock`";
     BELOW_MINIMUM = "report::below-minimum", "a claim is verified on weaker evidence than required", "provide stronger evidence, have it reviewed, or lower `--min-origin`, `--min-method` or `--min-reading`";
-    UNBOUND = "report::unbound", "a text is missing, or has numbers that no claim covers", "cover them with claims (`repro review ID --coverage --text TEXT` lists them), or pass the text with `--text FILE`";
+    UNBOUND = "report::uncovered-number", "a text is missing, or has numbers that no claim covers", "cover them with claims (`repro review ID --coverage --text TEXT` lists them), or pass the text with `--text FILE`";
 }
 
 const SCHEMA: &str =

@@ -56,7 +56,7 @@ const SLIP: f64 = 1e-4;
 
 /// Codes of open claims that have a part of their own.
 const ONE_RUN: &str = "order::one-run";
-const NO_THRESHOLD: &str = "sentence::no-meaning";
+const NO_THRESHOLD: &str = "sentence::no-threshold";
 
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);

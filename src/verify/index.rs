@@ -14,7 +14,7 @@ use crate::{lock, post};
 codes! {
     NO_INDEX = "index::missing", "the project has locks but no index of its posts", "write it with `repro verify --post all --write-lock`";
     NOT_LISTED = "index::not-listed", "a post has a lock but is not in the index", "add it with `repro verify --post ID --write-lock`";
-    OTHER_COUNT = "index::other-count", "the number of claims in a post differs from the index", "restore the claims, or record the post again: `repro verify --post ID --write-lock`";
+    OTHER_COUNT = "index::claim-count-differs", "the number of claims in a post differs from the index", "restore the claims, or record the post again: `repro verify --post ID --write-lock`";
     WRONG_SCHEMA = "index::wrong-schema", "the index of posts has a different schema", "rewrite it with `repro verify --post all --write-lock`";
 }
 

@@ -16,7 +16,7 @@ use repro_report::outcome::{ClaimReport, LockDifference, PostReport, ReadBy, Ver
 codes! {
     WRONG_SCHEMA = "lock::wrong-schema", "the lock file has a different schema", "rewrite it with `repro verify --post all --write-lock`";
     BAD_ENTRY = "lock::bad-entry", "an entry in the lock is malformed", "rewrite it with `repro verify --post ID --write-lock`";
-    UNPINNED = "lock::unpinned", "a post's lock does not contain its bundle's digest", "inspect the bundle, then rewrite the lock: `repro verify --post ID --write-lock`";
+    UNPINNED = "lock::missing-digest", "a post's lock does not contain its bundle's digest", "inspect the bundle, then rewrite the lock: `repro verify --post ID --write-lock`";
     NO_LOCK = "lock::missing", "the post has no lock", "write it with `repro verify --post ID --write-lock`";
 }
 

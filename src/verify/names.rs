@@ -8,7 +8,7 @@ use repro_core::source::codes;
 use crate::lexicon::lexicon;
 
 codes! {
-    MAY_BE_ONE = "value::perhaps-same-name", "two names may refer to the same thing", "use the name from the evidence";
+    MAY_BE_ONE = "value::ambiguous-name", "two names may refer to the same thing", "use the name from the evidence";
 }
 
 /// How two names stand to each other.

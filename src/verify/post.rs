@@ -17,7 +17,7 @@ codes! {
     UNKNOWN_TEXT = "post::unknown-text", "a statement refers to a text that the post does not list", "add `[texts.NAME]`, or correct the name";
     UNKNOWN_BUNDLE = "post::unknown-bundle", "a name refers to a missing bundle", "correct the name; `repro explain --list bundles` lists the bundles";
     BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as printed by `repro explain --list bundles`";
-    BAD_MOOD = "post::bad-mood", "unknown value of `asserts`", "write `fact`, `norm` or `definition`";
+    BAD_MOOD = "post::bad-asserts", "unknown value of `asserts`", "write `fact`, `norm` or `definition`";
     TOO_LONG = "post::too-long", "a post file or text is too long", "split it: a post may use several texts, and several posts one text";
     NO_SUCH_POST = "post::no-such-post", "there is no post with this name", "list the posts with `repro explain --list posts`";
 }

@@ -12,7 +12,7 @@ use repro_report::outcome::{Finding, Outcome, Severity};
 codes! {
     NOT_LOGGED = "starts::not-logged", "the plan's start log does not contain this run's start", "restore the log, which is append-only";
     NOT_REPORTED = "starts::not-reported", "a run was started but has no bundle", "report the run, or state why it is not reported";
-    AGAIN = "starts::again", "a run was started more than once", "state why it was restarted";
+    AGAIN = "starts::restarted", "a run was started more than once", "state why it was restarted";
 }
 
 /// The started runs of a study.

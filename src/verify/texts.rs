@@ -17,7 +17,7 @@ codes! {
     NONE_NAMED = "text::none-named", "the post lists no text, so no quote was checked", "add `text = \"../README.md\"` (relative to the post file), or one `[texts.NAME]` per text";
     NO_TEXT = "text::missing", "the text of a post is missing", "restore it, or correct its path, which is relative to the post file";
     HIDDEN = "text::hidden", "the text contains numbers that readers do not see, or not at once", "show them or remove them; hidden numbers are neither quoted nor counted";
-    OTHER_COPY = "text::other-copy", "a copied text differs from its original", "copy the file again and update the post, or refer to the original";
+    OTHER_COPY = "text::changed-copy", "a copied text differs from its original", "copy the file again and update the post, or refer to the original";
     OTHER_TEXT = "text::other", "the text is not the version that the post was written for", "pass the text with this digest, or update the post";
 }
 

@@ -45,7 +45,7 @@ fn hold(path: &Path, wanted: &str) {
 fn counts(report: &CheckReport) -> String {
     let mut rows: Vec<(&str, usize, usize)> = Vec::new();
     let mut at = BTreeMap::new();
-    for (asked, _) in report.asked().filter(|(asked, _)| asked.code.id != "check::bundle") {
+    for (asked, _) in report.asked().filter(|(asked, _)| asked.code.id != "check::intact-bundle") {
         let row = *at.entry(asked.code.id).or_insert(rows.len());
         if row == rows.len() {
             rows.push((asked.code.id, 0, 0));

@@ -47,7 +47,7 @@ fn another_bundle_than_the_pinned_one_is_refused_with_both_digests() {
     }
     assert_eq!(
         Bundle::load(temporary.path(), "run-2", None, 1).unwrap_err().code.id,
-        "bundle::absent"
+        "bundle::not-found"
     );
 }
 
@@ -140,7 +140,7 @@ fn nothing_may_be_mounted_inside_a_bundle() {
     let Some((code, said)) = under("mount -t tmpfs none /mnt") else {
         return say_skipped("mount points", "nothing can be mounted here");
     };
-    assert!(code != Some(2) && !said.contains("bundle::other-device"), "{said}");
+    assert!(code != Some(2) && !said.contains("bundle::different-file-system"), "{said}");
     for (mount, place) in [
         ("mount -t tmpfs none run-1/data", "run-1/data"),
         ("mount --bind other/data run-1/data", "run-1/data"),
@@ -149,7 +149,10 @@ fn nothing_may_be_mounted_inside_a_bundle() {
     ] {
         let (code, said) = under(mount).unwrap();
         assert_eq!(code, Some(2), "{mount}: {said}");
-        assert!(said.contains("bundle::other-device") && said.contains(place), "{mount}: {said}");
+        assert!(
+            said.contains("bundle::different-file-system") && said.contains(place),
+            "{mount}: {said}"
+        );
     }
 }
 

@@ -182,7 +182,7 @@ fn steps_are_executed_by_workers() {
     assert_eq!(planned.worked("results", &["--class", "any"]).1, 1);
     let missing = planned.refused(&["results"], &[]);
     assert!(
-        missing.contains("cluster::missing") && missing.contains("of which 2 have none"),
+        missing.contains("cluster::missing-results") && missing.contains("of which 2 have none"),
         "{missing}"
     );
     assert_eq!(planned.worked("results", &["--threads", "1"]).0, 2);
@@ -251,7 +251,7 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
     let one = fresh("one");
     fs::remove_file(&one[0]).unwrap();
     let told = planned.refused(&["one"], &[]);
-    assert!(told.contains("cluster::missing") && told.contains(&name(&one[0])), "{told}");
+    assert!(told.contains("cluster::missing-results") && told.contains(&name(&one[0])), "{told}");
     // A report of before does not stay as if it were of now.
     let report = planned.path("report.json");
     let output = ["--output", &format!("json={report}"), "--output", &format!("jsonl={report}l")];
@@ -261,11 +261,14 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
     let now: Json = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
     assert!(fs::read(&report).unwrap() != before && now["exit_code"] == 2, "{now:#}");
     let lines = fs::read_to_string(planned.path("report.jsonl")).unwrap();
-    assert!(lines.contains("cluster::missing"), "{lines}");
+    assert!(lines.contains("cluster::missing-results"), "{lines}");
     // Empty: a store that has nothing, a file of no bytes, one that was cut.
     fs::create_dir(planned.path("empty")).unwrap();
     let told = planned.refused(&["one", "empty"], &[]);
-    assert!(told.contains("cluster::empty") && told.contains(&planned.path("empty")), "{told}");
+    assert!(
+        told.contains("cluster::empty-store") && told.contains(&planned.path("empty")),
+        "{told}"
+    );
     // Who had nothing to do leaves nothing.
     assert_eq!(planned.worked("idle", &["--partition", "3/3"]), (0, 0));
     planned.equals_one_machine(&["all", "idle"], &["json"]);
@@ -283,7 +286,10 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
     let other = fresh("other");
     fs::write(&other[0], forged(&fs::read(&other[0]).unwrap())).unwrap();
     let told = planned.refused(&["all", "other"], &[]);
-    assert!(told.contains("cluster::doubled") && told.contains(&name(&other[0])), "{told}");
+    assert!(
+        told.contains("cluster::conflicting-results") && told.contains(&name(&other[0])),
+        "{told}"
+    );
     // Foreign: of another plan, under another name, of nothing at all.
     let wider = Planned::of(
         repository(),
@@ -293,7 +299,11 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
     let of_three = wider.path("all");
     let arguments = ["cluster", "merge", &planned.path("plan.jsonl"), "--results", &of_three];
     let strict = repro(repository(), &arguments);
-    assert!(code(&strict) == 2 && said(&strict).contains("cluster::foreign"), "{}", said(&strict));
+    assert!(
+        code(&strict) == 2 && said(&strict).contains("cluster::unrelated-results"),
+        "{}",
+        said(&strict)
+    );
     assert!(said(&strict).contains("receipts/nmoe-0003"), "{}", said(&strict));
     // What is the same in both plans is used by both.
     let shared = repro(repository(), &[&arguments[..], &["--shared", "--format", "json"]].concat());
@@ -301,10 +311,10 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
     let moved = fresh("moved");
     fs::rename(&moved[0], moved[0].with_file_name("notes.txt")).unwrap();
     let told = planned.refused(&["moved"], &[]);
-    assert!(told.contains("cluster::foreign") && told.contains("notes.txt"), "{told}");
+    assert!(told.contains("cluster::unrelated-results") && told.contains("notes.txt"), "{told}");
     let swapped = fresh("swapped");
     fs::copy(&swapped[1], &swapped[0]).unwrap();
-    assert!(planned.refused(&["swapped"], &[]).contains("cluster::foreign"));
+    assert!(planned.refused(&["swapped"], &[]).contains("cluster::unrelated-results"));
     // Differently planned: the same bundles, asked otherwise.
     let otherwise = Planned::of(repository(), &[TYPED[0], TYPED[1], "--replay", "all"]);
     otherwise.worked("all", &[]);
@@ -312,7 +322,7 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
         repository(),
         &["cluster", "merge", &planned.path("plan.jsonl"), "--results", &otherwise.path("all")],
     );
-    assert!(code(&told) == 2 && said(&told).contains("cluster::other-plan"), "{}", said(&told));
+    assert!(code(&told) == 2 && said(&told).contains("cluster::different-plan"), "{}", said(&told));
     assert_eq!(results.len(), 2);
 }
 
@@ -399,7 +409,7 @@ fn a_result_that_was_acquitted_is_caught_by_its_signature_and_by_an_audit() {
     let told = planned.refused(&["results"], &["--pubkey", &of_other]);
     assert!(told.contains("cluster::not-signed") && told.contains(&name), "{told}");
     let told = planned.refused(&["results"], &["--audit", "2"]);
-    assert!(told.contains("cluster::doubled") && told.contains(&name), "{told}");
+    assert!(told.contains("cluster::conflicting-results") && told.contains(&name), "{told}");
     // One of two is drawn anew each time: forty draws that all miss it are one in 10^12.
     let audits = || planned.merge(&["results"], &["--audit", "1"]);
     assert!((0..40).any(|_| code(&audits()) == 2));
@@ -465,7 +475,7 @@ fn what_is_another_by_now_is_noticed_where_it_lies() {
     let without = planned.merge(&["results"], &["--format", "json"]);
     assert!(report.stdout == without.stdout, "{}", said(&without));
     let audit = planned.refused(&["results"], &["--audit", "3"]);
-    assert!(audit.contains("cluster::doubled"), "{audit}");
+    assert!(audit.contains("cluster::conflicting-results"), "{audit}");
 }
 
 #[test]
@@ -484,7 +494,7 @@ fn a_plan_that_was_touched_is_refused() {
         (text.replace("nmoe-0002", "nmoe-0003"), "cluster::bad-plan"),
         (text.replacen("\"cost_ms\":", "\"cost_ms\": ", 1), "cluster::bad-plan"),
         (text.replacen("\"trains\":", "\"trains\":0,\"trains\":", 1), "cluster::bad-plan"),
-        (text.replacen("\"version\":\"0", "\"version\":\"9", 1), "cluster::other-program"),
+        (text.replacen("\"version\":\"0", "\"version\":\"9", 1), "cluster::different-build"),
         (text.replacen("repro.plan/1", "repro.plan/2", 1), "cluster::bad-plan"),
     ];
     for (touched, expected) in cases {
@@ -500,7 +510,7 @@ fn a_plan_that_was_touched_is_refused() {
         assert!(code(&work) == 2 && said(&work).contains("cli::bad-usage"), "{wrong}");
     }
     let work = planned.work("results", &["--item", &"0".repeat(64)]);
-    assert!(code(&work) == 2 && said(&work).contains("work::no-item"), "{}", said(&work));
+    assert!(code(&work) == 2 && said(&work).contains("work::unknown-item"), "{}", said(&work));
 }
 
 #[test]
@@ -532,7 +542,7 @@ fn what_was_refused_is_tried_again_and_what_changed_is_not_taken_for_the_same() 
     seal(&bundle, bundle.file_name().unwrap().to_str().unwrap(), None).unwrap();
     let anew = planned.work("anew", &[]);
     assert!(code(&anew) == 2 && said(&anew).contains("cluster::changed"), "{}", said(&anew));
-    assert!(planned.refused(&["anew"], &[]).contains("cluster::empty"));
+    assert!(planned.refused(&["anew"], &[]).contains("cluster::empty-store"));
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn reports_of_both_commands_are_compared_and_not_with_each_other() {
     // Two versions of one folder lie in two places.
     let (json, status) = compared(root, &["v1.json", "v2.json"]);
     let told = changes(&json);
-    assert!(told.contains(&("hf-trainer::evaluated-samples", "now_refuted")), "{told:?}");
+    assert!(told.contains(&("hf-trainer::evaluation-sample-count", "now_refuted")), "{told:?}");
     assert!(told.contains(&("hf-trainer::stated-samples", "weaker")), "{told:?}");
     assert_eq!((causes(&json), status), (vec!["broken"], Some(1)));
     // One number is mended, another of the same relation breaks.
@@ -214,7 +214,7 @@ fn reports_of_both_commands_are_compared_and_not_with_each_other() {
     assert_eq!(verified.status.code(), Some(0));
     let ran = repro(root, &["diff", "v1.json", "c.json"]);
     let complaint = String::from_utf8(ran.stderr).unwrap();
-    assert!(complaint.contains("[compare::other-kinds]"), "{complaint}");
+    assert!(complaint.contains("[compare::different-commands]"), "{complaint}");
     assert_eq!(ran.status.code(), Some(2));
 }
 
@@ -224,7 +224,7 @@ fn what_is_no_side_is_refused() {
     let root = project.path();
     fs::write(root.join("no.json"), "{\"schema\": \"repro.report/1\"}").unwrap();
     for (arguments, code) in [
-        (["diff", "nothing", "before"], "compare::nothing-there"),
+        (["diff", "nothing", "before"], "compare::unknown-side"),
         (["diff", "no.json", "before"], "compare::not-a-report"),
     ] {
         let ran = repro(root, &arguments);

@@ -123,9 +123,9 @@ fn a_device_that_computes_otherwise_decides_nothing() {
     let out = out.to_str().unwrap();
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join(STUDY);
     for (arguments, expected, said) in [
-        (&["replay", "replay/smoke-moe-short-s1"][..], 3, "replay::other-machine"),
-        (&["replay", "replay/torch-dense"], 3, "replay::other-machine"),
-        (&["replay", "replay/posts/receipts/changed"], 3, "replay::other-machine"),
+        (&["replay", "replay/smoke-moe-short-s1"][..], 3, "replay::unsupported-machine"),
+        (&["replay", "replay/torch-dense"], 3, "replay::unsupported-machine"),
+        (&["replay", "replay/posts/receipts/changed"], 3, "replay::unsupported-machine"),
         (&["verify", "replay/torch-dense", "--replay", "all"], 3, "gives different bits"),
         (&["replay", "--calibrate", "replay/torch-dense"], 4, "gives different bits"),
         (&["train", study.to_str().unwrap(), "--out", out], 4, "nothing was trained"),

@@ -113,11 +113,11 @@ fn inputs_that_cannot_be_used_are_refused_each_with_its_help() {
         (&["dense.toml@late", "moe.toml"][..], "contract::bad-step"),
         (&["dense.toml", "absent.toml"], "source::unreadable"),
         (&["no_family.json", "dense.toml"], "params::unknown-family"),
-        (&["no_tokens.toml", "dense.toml"], "contract::no-step-size"),
+        (&["no_tokens.toml", "dense.toml"], "contract::unknown-step-size"),
         (&["torn_batch.toml", "dense.toml"], "source::wrong-type"),
         (&["dense.toml"], "cli::bad-usage"),
         (&vague, "cli::bad-usage"),
-        (&unsized_step, "contract::no-step-size"),
+        (&unsized_step, "contract::unknown-step-size"),
     ] {
         let (stdout, stderr, status) = diff(arguments);
         assert_eq!((stdout.as_str(), status), ("", 2), "{arguments:?}");
@@ -188,7 +188,7 @@ fn weights_without_a_config_have_no_active_horizon() {
     assert_eq!(document["plan"]["models"][0]["steps"], "10");
     let (stdout, stderr, code) = plan("active_dn");
     assert_eq!((stdout.as_str(), code), ("", 2));
-    assert!(stderr.starts_with("error[contract::no-active]"), "{stderr}");
+    assert!(stderr.starts_with("error[contract::unknown-active]"), "{stderr}");
 }
 
 /// Writes an emitted bundle of a tiny run whose last checkpoint is at step 40.
@@ -281,7 +281,7 @@ fn a_bundle_with_several_configs_is_refused() {
     }
     let (_, stderr, code) = diff_in(folder.path(), &["none", "one", "two"]);
     assert_eq!(code, 2);
-    assert_eq!(stderr.matches("error[contract::no-one-config]").count(), 2, "{stderr}");
+    assert_eq!(stderr.matches("error[contract::ambiguous-config]").count(), 2, "{stderr}");
     let same = diff_in(folder.path(), &["one", "one/data/configs/0.json", "--format", "json"]);
     let document: Value = serde_json::from_str(&same.0).unwrap();
     assert_eq!(document["differs"], json!([]));

@@ -84,7 +84,7 @@ fn the_published_text_is_the_one_that_is_read() {
     let verified = repro(folder.path(), &["verify", "--post", "mine"]);
     let told = String::from_utf8_lossy(&verified.stdout).into_owned()
         + &String::from_utf8_lossy(&verified.stderr);
-    assert!(verified.status.code() == Some(2) && told.contains("text::other-copy"), "{told}");
+    assert!(verified.status.code() == Some(2) && told.contains("text::changed-copy"), "{told}");
     fs::write(folder.path().join("mine.md"), TEXT).unwrap();
     assert_eq!(verify(), Some(0));
 }

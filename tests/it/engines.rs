@@ -66,7 +66,7 @@ fn experts_with_equal_scores_refute_nothing() {
         (candle.verdict, candle.code),
     ] {
         let found = (verdict, code.map(|code| code.id));
-        assert_eq!(found, (Verdict::Inconclusive, Some("replay::tied-routes")), "{report:?}");
+        assert_eq!(found, (Verdict::Inconclusive, Some("replay::routing-ties")), "{report:?}");
     }
     assert!(report.parting.is_none(), "{report:?}");
     assert_eq!(replay.tolerance.unwrap().tied, Some((1, 128)));

@@ -92,7 +92,7 @@ fn bytes_are_counted_again() {
     });
     assert_eq!(
         (code, answer["code"].as_str()),
-        (1, Some("replay::evaluation-differs")),
+        (1, Some("replay::evaluation-mismatch")),
         "{answer}"
     );
     assert_eq!(

@@ -83,7 +83,7 @@ fn scores_are_of_runs_groups_and_steps() {
     assert_eq!(judged("0.0987 over the seeds", over_runs), ["verified"]);
     assert_eq!(judged("0.1191 over the seeds", over_runs), ["refuted value::differs"]);
     // CORE itself is over 22 tasks, which these runs do not have.
-    assert_eq!(judged("a CORE of 0.1027", "core(one.tasks)"), ["core::lacks-task"]);
+    assert_eq!(judged("a CORE of 0.1027", "core(one.tasks)"), ["core::missing-task"]);
     assert_eq!(
         judged("p = 0.163", "mcnemar(one.tasks, arm.dense.tasks)"),
         ["expression::wrong-arguments"]
@@ -281,7 +281,10 @@ fn multiples_of_a_p_are_tested_as_such() {
     };
     let p = "p(dense.loss, moe.loss)";
     assert!(says(&format!("significant({p} * 2)")).contains("p = "), "{}", says(p));
-    assert!(says(&format!("significant({p} * 1000000)")).starts_with("refuted significant::not"));
+    assert!(
+        says(&format!("significant({p} * 1000000)"))
+            .starts_with("refuted significant::not-significant")
+    );
     // Half of a p, or a p and something, is no p.
     for computed in [format!("{p} / 2"), format!("{p} + 0.01"), format!("{p} * 0.5")] {
         let told = says(&format!("significant({computed})"));

@@ -326,10 +326,10 @@ fn bundles_and_the_logs_that_they_come_from_are_one() {
     let again = told(&logs, "--baseline base --candidate new receipts/new-s1");
     assert!(again.contains("0 better (n = 3, 3)"), "{again}");
     let both = told(&logs, &format!("--baseline base --candidate{}", names("receipts/base")));
-    assert!(both.contains("gate::on-both-sides"), "{both}");
+    assert!(both.contains("gate::run-in-both-arms"), "{both}");
     // A folder of bundles is all of them.
     let all = told(&logs, "--baseline base --candidate receipts");
-    assert!(all.contains("(n = 3, 6)") && all.contains("gate::on-both-sides"), "{all}");
+    assert!(all.contains("(n = 3, 6)") && all.contains("gate::run-in-both-arms"), "{all}");
 }
 
 #[test]
@@ -349,7 +349,10 @@ fn runs_on_other_text_are_not_compared() {
     let report = repro_formats::gate::gate(&options).unwrap();
     let open: Vec<_> =
         report.lines.iter().filter_map(|line| line.code).map(|code| code.id).collect();
-    assert_eq!((report.decision, open), (GateDecision::WithinNoise, vec!["gate::other-text"]));
+    assert_eq!(
+        (report.decision, open),
+        (GateDecision::WithinNoise, vec!["gate::different-validation-text"])
+    );
 }
 
 #[test]
@@ -382,7 +385,7 @@ fn a_loss_of_training_is_no_loss_of_evaluations() {
     let report = repro_formats::gate::gate(&options).unwrap();
     let open: Vec<_> =
         report.lines.iter().filter_map(|line| line.code).map(|code| code.id).collect();
-    assert_eq!((report.decision, open), (GateDecision::WithinNoise, vec!["gate::unlike-metrics"]));
+    assert_eq!((report.decision, open), (GateDecision::WithinNoise, vec!["gate::mixed-metrics"]));
 }
 
 #[test]
@@ -670,7 +673,7 @@ fn a_log_that_cannot_be_read_is_not_left_out() {
         let ran = gate(logs.root(), "--baseline base --candidate more");
         assert_eq!(ran.code, 3, "{broken:?}: {}{}", ran.stdout, ran.stderr);
         assert!(
-            ran.stdout.contains("gate::unread") && ran.stdout.contains("s4.csv"),
+            ran.stdout.contains("gate::unreadable-run") && ran.stdout.contains("s4.csv"),
             "{}",
             ran.stdout
         );
@@ -769,11 +772,11 @@ fn a_number_that_may_be_cut_does_not_decide() {
     logs.write("at600.toml", "step = 600\n");
     let cases = [
         ("plain-base --candidate whole", "0 better", ""),
-        ("plain-base --candidate cut", "3 within_noise", "gate::torn"),
-        ("cut --candidate plain-base", "3 within_noise", "gate::torn"),
-        ("plain-base --candidate cut --rule last.toml", "3 within_noise", "gate::torn"),
-        ("plain-base --candidate cut --rule at600.toml", "3 within_noise", "gate::no-metric"),
-        ("plain-base --candidate cut --rule at500.toml", "3 within_noise", "gate::not-shown"),
+        ("plain-base --candidate cut", "3 within_noise", "gate::truncated-value"),
+        ("cut --candidate plain-base", "3 within_noise", "gate::truncated-value"),
+        ("plain-base --candidate cut --rule last.toml", "3 within_noise", "gate::truncated-value"),
+        ("plain-base --candidate cut --rule at600.toml", "3 within_noise", "gate::missing-metric"),
+        ("plain-base --candidate cut --rule at500.toml", "3 within_noise", "gate::within-noise"),
         ("base --candidate other", "0 better", ""),
     ];
     for (arguments, answer, code) in cases {
@@ -781,7 +784,7 @@ fn a_number_that_may_be_cut_does_not_decide() {
         assert!(told.contains(answer) && told.contains(code), "{told}");
     }
     let ran = gate(logs.root(), "--baseline plain-base --candidate cut --rule at500.toml");
-    assert!(ran.stdout.contains("[import::torn-value]"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("[import::truncated-value]"), "{}", ran.stdout);
 }
 
 #[test]
@@ -825,10 +828,10 @@ fn every_way_out_is_one_that_a_gate_has() {
     logs.write("no-number.csv", "step,val_loss\n1,x\n");
     logs.write("unknown.csv", "when,what\n1,x\n");
     for (name, code, found) in [
-        ("bad", "gate::no-runs", "bad/a.csv: no columns [import::no-values]"),
+        ("bad", "gate::no-runs", "bad/a.csv: no columns [import::unknown-columns]"),
         ("none", "import::no-logs", "none/a.csv: an empty file"),
         ("no-step.jsonl", "import::", "`repro import "),
-        ("no-values.csv", "import::no-values", "`repro import FILE --map"),
+        ("no-values.csv", "import::unknown-columns", "`repro import FILE --map"),
         ("no-number.csv", "import::not-a-number", "`repro import FILE --map"),
         ("unknown.csv", "import::unknown-format", "`repro import FORMAT FILE"),
     ] {
@@ -869,7 +872,10 @@ fn steps_are_no_epochs_and_moved_steps_make_no_other_run() {
     changed(&logs, "new", "epochs", |text| two_columns(text, "epoch"));
     let told_of = |arguments: &str| told(&logs, arguments);
     let other = told_of("--baseline base --candidate epochs");
-    assert!(other.contains("3 within_noise") && other.contains("gate::other-axis"), "{other}");
+    assert!(
+        other.contains("3 within_noise") && other.contains("gate::different-counters"),
+        "{other}"
+    );
     changed(&logs, "base", "epochs-base", |text| two_columns(text, "epoch"));
     let both = told_of("--baseline epochs-base --candidate epochs");
     assert!(both.contains("0 better"), "{both}");
@@ -881,14 +887,14 @@ fn steps_are_no_epochs_and_moved_steps_make_no_other_run() {
         .unwrap();
     assert!(import.success());
     let bundles = told_of("--baseline base --candidate bundles");
-    assert!(bundles.contains("gate::other-axis"), "{bundles}");
+    assert!(bundles.contains("gate::different-counters"), "{bundles}");
     // The baseline with other steps.
     changed(&logs, "base", "moved", |text| {
         text.lines().map(|line| line.replacen("00,", "07,", 1) + "\n").collect()
     });
     logs.write("last.toml", "step = \"last\"\n");
     let moved = told_of("--baseline base --candidate moved --rule last.toml");
-    assert!(moved.contains("gate::on-both-sides"), "{moved}");
+    assert!(moved.contains("gate::run-in-both-arms"), "{moved}");
 }
 
 #[test]
@@ -912,7 +918,10 @@ fn a_document_that_contradicts_its_number_does_not_decide() {
     let honest = told(&logs, "--candidate honest.md --rule rule.toml");
     assert!(honest.contains("0 better"), "{honest}");
     let edited = told(&logs, "--candidate edited.md --rule rule.toml");
-    assert!(edited.contains("3 within_noise") && edited.contains("nanochat::summary"), "{edited}");
+    assert!(
+        edited.contains("3 within_noise") && edited.contains("nanochat::summary-cell"),
+        "{edited}"
+    );
 }
 
 /// A side of accuracies by epoch, with training losses of their own.
@@ -955,7 +964,7 @@ fn shares_and_percentages_are_not_compared() {
     }
     for sides in ["--baseline base --candidate percent", "--baseline percent --candidate base"] {
         let told = told(&logs, &format!("{sides} --metric val_acc"));
-        assert!(told.contains("3 within_noise") && told.contains("gate::other-scale"), "{told}");
+        assert!(told.contains("3 within_noise") && told.contains("gate::mixed-scales"), "{told}");
     }
 }
 
@@ -988,10 +997,13 @@ fn what_a_run_tells_later_is_not_hidden_by_the_step_of_a_rule() {
     for (arguments, code) in [
         ("base --candidate nan --rule at500.toml", "gate::diverged"),
         ("base --candidate nan --rule last.toml", "gate::diverged"),
-        ("base --candidate empty --rule last.toml", "gate::goes-on"),
-        ("base --candidate none --rule last.toml", "gate::goes-on"),
-        ("base-narrow --candidate empty-narrow --rule last.toml", "gate::goes-on"),
-        ("base-sparse --candidate new-sparse --rule last.toml", "gate::not-shown"),
+        ("base --candidate empty --rule last.toml", "gate::late-steps-without-metric"),
+        ("base --candidate none --rule last.toml", "gate::late-steps-without-metric"),
+        (
+            "base-narrow --candidate empty-narrow --rule last.toml",
+            "gate::late-steps-without-metric",
+        ),
+        ("base-sparse --candidate new-sparse --rule last.toml", "gate::within-noise"),
     ] {
         let told = told(&logs, &format!("--baseline {arguments}"));
         assert!(told.contains("3 within_noise") && told.contains(code), "{told}");
@@ -1005,7 +1017,7 @@ fn a_damaged_log_of_any_name_is_not_left_out() {
     {
         logs.write(&format!("new/{name}"), "garbage");
         let ran = told(&logs, "--baseline base --candidate new");
-        assert!(ran.contains("gate::unread") && ran.contains(name), "{ran}");
+        assert!(ran.contains("gate::unreadable-run") && ran.contains(name), "{ran}");
         fs::remove_file(logs.root().join("new").join(name)).unwrap();
     }
     // What macOS keeps beside each file.
@@ -1036,7 +1048,7 @@ fn what_lies_beside_the_log_of_a_run_in_its_folder_is_no_run() {
     // A run that broke off has no other log in its folder.
     logs.write("new-runs/run4/metrics.csv", "step,val/loss\n");
     let ran = told(&logs, sides);
-    assert!(ran.contains("gate::unread"), "{ran}");
+    assert!(ran.contains("gate::unreadable-run"), "{ran}");
 }
 
 #[test]

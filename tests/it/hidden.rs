@@ -50,7 +50,7 @@ fn what_readers_do_not_see_is_not_quoted() {
     assert_eq!(claims.len(), QUOTES.len());
     for (claim, (quote, part)) in std::iter::zip(claims, QUOTES) {
         let told = claim.to_string();
-        assert_eq!(told.contains("sentence::not-there"), !part.is_empty(), "{quote}: {told}");
+        assert_eq!(told.contains("sentence::missing-quote"), !part.is_empty(), "{quote}: {told}");
         assert!(told.contains(part), "{quote}: {told}");
     }
     let findings = post["findings"].to_string();

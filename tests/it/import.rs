@@ -281,7 +281,7 @@ fn nothing_is_overwritten_and_nothing_is_left_half_done() {
     let (stdout, stderr, code) = again(&["speedrun/steady"]);
     assert_eq!(code, 2);
     assert!(
-        stdout.contains("written  nothing") && stderr.contains("import::exists"),
+        stdout.contains("written  nothing") && stderr.contains("import::existing-bundle"),
         "{stdout}{stderr}"
     );
     assert_eq!(files(&out), before);
@@ -292,7 +292,7 @@ fn nothing_is_overwritten_and_nothing_is_left_half_done() {
     let other = fs::File::open(&out).unwrap();
     other.lock().unwrap();
     let (_, stderr, code) = again(&["speedrun/short"]);
-    assert_eq!((code, stderr.contains("import::busy")), (2, true));
+    assert_eq!((code, stderr.contains("import::concurrent-import")), (2, true));
     drop(other);
     // What a killed import left is taken away.
     fs::create_dir_all(out.join(".import/half/data")).unwrap();
@@ -462,7 +462,7 @@ fn a_submission_with_a_copy_lacks_a_run() {
     assert_eq!((code(8), code(9)), (json!("import::same-bytes"), json!("import::same-seed")));
     assert_eq!(
         (&group["findings"][0]["code"], &group["findings"][0]["found"]),
-        (&json!("import::few-runs"), &json!("8"))
+        (&json!("import::wrong-run-count"), &json!("8"))
     );
     assert_eq!(
         (&group["figures"]["n"], &group["figures"]["score"]),
@@ -583,10 +583,10 @@ fn what_can_be_read_is_written_where_something_cannot() {
     let (stdout, stderr, code) =
         import_in(folder.path(), &[&arguments[..], &["--keep-going"]].concat());
     assert!(code == 2 && stdout.contains("written  2 bundles"), "{stdout}");
-    let refused = ["import::steps-go-back", "import::bad-database"];
+    let refused = ["import::decreasing-step", "import::bad-database"];
     assert!(refused.iter().all(|code| stderr.contains(code)), "{stderr}");
     assert!(
-        stdout.contains("import::torn-line") && stdout.contains("skipped  2 files"),
+        stdout.contains("import::truncated-line") && stdout.contains("skipped  2 files"),
         "{stdout}"
     );
     // A file that is named is not passed over.

@@ -166,8 +166,8 @@ fn a_third_seed_that_is_the_second_one_is_refused_everywhere() {
         assert!(words.contains("muon-3 and muon-2"), "{what}: {words}");
         let (_, words) = study.run(GATE);
         assert!(
-            words.contains("\"gate::copy\"")
-                || words.contains("\"gate::two-values\"")
+            words.contains("\"gate::duplicate-run\"")
+                || words.contains("\"gate::conflicting-logs\"")
                 || words.contains("\"gate::same-start\""),
             "{what}: {words}"
         );

@@ -110,7 +110,7 @@ fn the_index_itself_may_neither_go_nor_forget_a_post() {
     fs::write(&index, text.replace("\"other\" = 1\n", "")).unwrap();
     said("index::not-listed");
     fs::write(&index, text.replace("\"other\" = 1\n", "\"other\" = 2\n")).unwrap();
-    said("index::other-count");
+    said("index::claim-count-differs");
     fs::write(&index, text.replace("repro.index/1", "repro.index/9")).unwrap();
     said("index::wrong-schema");
     fs::remove_file(&index).unwrap();
@@ -143,7 +143,7 @@ fn a_claim_that_goes_with_its_line_of_the_lock_is_counted() {
     let (kept, _) = written.split_once("[claims]\n").unwrap();
     fs::write(&lock, format!("{}[claims]\n", kept.replace(&old, &digest))).unwrap();
     let said = printed(root, &["verify", "--locked"]);
-    assert!(said.contains("index::other-count"), "{said}");
+    assert!(said.contains("index::claim-count-differs"), "{said}");
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn what_stands_in_the_way_is_named_and_left() {
         ("repro", "found a file", file("repro")),
         ("receipts", "found a file", file("receipts")),
         (".github", "found a file", file(".github")),
-        ("repro/first.md", "init::other-text", file("repro/first.md")),
+        ("repro/first.md", "init::text-conflict", file("repro/first.md")),
         ("repro", "found a symbolic link", link("repro", "elsewhere")),
         ("receipts", "found a symbolic link", link("receipts", "elsewhere")),
         (".github/workflows", "found a symbolic link", link(".github/workflows", "elsewhere")),
@@ -203,7 +203,7 @@ fn what_stands_in_the_way_is_named_and_left() {
     assert_eq!(fs::read_to_string(root.join("victim")).unwrap(), "mine\n");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     assert!(!root.join("none").exists());
-    assert!(refused(root, &["init", "victim"]).contains("init::in-the-way"));
+    assert!(refused(root, &["init", "victim"]).contains("init::path-conflict"));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_bundle_of_another_log_is_not_taken_for_this_ones() {
     }
     let log = root.join("example/invented-numbers.csv");
     fs::write(&log, fs::read_to_string(&log).unwrap().replace("2.4713", "2.4712")).unwrap();
-    assert!(refused(root, &["init"]).contains("init::other-bundle"));
+    assert!(refused(root, &["init"]).contains("init::bundle-conflict"));
     assert!(!root.join("repro/first.toml").exists());
 }
 

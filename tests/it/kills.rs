@@ -199,7 +199,7 @@ fn a_killed_import_is_ended_by_the_next() {
     let mut ended = |output: &Output| {
         // Where the one before was killed when all bundles were whole, this one has named them.
         let said = text(&output.stderr);
-        assert!(code(output) == 0 || said.contains("import::exists"), "{said}");
+        assert!(code(output) == 0 || said.contains("import::existing-bundle"), "{said}");
         assert!(files(&out) == whole);
         std::fs::remove_dir_all(&out).unwrap();
     };

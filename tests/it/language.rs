@@ -132,7 +132,7 @@ fn numbers_are_bound_in_order_and_each_has_its_verdict() {
     let wrong = ["verified", "refuted value::differs", "verified"];
     assert_eq!(over_seeds("1.7016 ± 0.999 over six seeds"), wrong);
     assert_eq!(over_seeds("1.7016 ± 0.0134 over five seeds")[2], "refuted value::differs");
-    assert_eq!(over_seeds("1.7016 over six seeds"), ["sentence::other-count"]);
+    assert_eq!(over_seeds("1.7016 over six seeds"), ["sentence::binding-count-differs"]);
     let half_width = r#"is = ["mean(arm.moe.loss)", "ci95(arm.moe.loss)"]"#;
     assert_eq!(sentence("1.7016 ± 0.0141", half_width), ["verified"; 2]);
     assert_eq!(sentence("[1.6875, 1.7157]", r#"is = "ci95(arm.moe.loss)""#), ["verified"]);
@@ -148,7 +148,7 @@ fn numbers_are_bound_in_order_and_each_has_its_verdict() {
 fn the_text_is_read() {
     let post = "[[sentence]]\nquote = \"steps: 9536\"\nis = \"dense.steps\"\n";
     assert_eq!(judged(post, "It ran\nsteps:\n9536 of them."), ["verified"]);
-    assert_eq!(judged(post, "It ran steps: 9537."), ["unchecked sentence::not-there"]);
+    assert_eq!(judged(post, "It ran steps: 9537."), ["unchecked sentence::missing-quote"]);
     let gone = report(post, None);
     assert_eq!(gone.failures[0].code.id, "text::missing");
     assert_eq!(gone.posts.len(), 0);
@@ -242,7 +242,7 @@ place = "/lanes"
 "step" = "on_grid(quoted(1), dense.validation_every, dense.steps)"
 "reached" = "reached(lane.loss, dense.target_loss)"
 "#;
-    let possible = "inconclusive possible::only";
+    let possible = "inconclusive possible::unconfirmed";
     let wanted = [
         "verified",
         possible,
@@ -281,22 +281,25 @@ fn an_object_of_json_is_bound_field_by_field() {
         contract(r#""steps: 9536" = "each(dense.steps, dense.batch_size)""#),
         "refuted value::differs"
     );
-    assert_eq!(contract(r#""steps: 9537" = "dense.steps""#), "unchecked sentence::not-there");
+    assert_eq!(contract(r#""steps: 9537" = "dense.steps""#), "unchecked sentence::missing-quote");
     assert_eq!(contract(r#""betas/1: 0.95" = "dense.adam_beta2""#), "verified");
     assert_eq!(contract(r#""optimizer: AdamW" = "contract.optimizer""#), "verified");
-    assert_eq!(contract(r#""optimizer: AdamW" = "dense.dtype""#), "refuted value::other-words");
+    assert_eq!(contract(r#""optimizer: AdamW" = "dense.dtype""#), "refuted value::different-words");
     assert_eq!(contract(r#""optimizer: AdamW" = "'AdamW'""#), "unchecked value::no-evidence");
     assert_eq!(contract(r#""eval: true" = "dense.validation_enabled""#), "verified");
-    assert_eq!(contract(r#""optimizer: AdamW" = "dense.steps""#), "sentence::other-count");
+    assert_eq!(
+        contract(r#""optimizer: AdamW" = "dense.steps""#),
+        "sentence::binding-count-differs"
+    );
     // One table may stand at several places.
     let both = r#"["/contract", "/copy"]"#;
     assert_eq!(fields(both, r#""steps: 9536" = "dense.steps""#), ["verified", "verified"]);
     // A date is its second.
     let second = |number: &str| fields("\"\"", &format!(r#""date" = "{number}""#)).remove(0);
     assert_eq!(second("unix(started)"), "verified");
-    assert_eq!(second("unix(started) + 60"), "refuted value::other-words");
+    assert_eq!(second("unix(started) + 60"), "refuted value::different-words");
     assert_eq!(second("part(run, 2)"), "verified");
-    assert_eq!(second("part(run, 3)"), "refuted value::other-words");
+    assert_eq!(second("part(run, 3)"), "refuted value::different-words");
     assert_eq!(second("part(run, 4)"), "expression::wrong-arguments");
     assert_eq!(second("unix(run)"), "expression::wrong-kind");
 }
@@ -310,8 +313,8 @@ fn a_pointer_says_where_a_quote_stands() {
     };
     assert_eq!(of("/copy", "\"steps\": 9536"), "verified");
     assert_eq!(of("/copy/steps", "9536"), "verified");
-    assert_eq!(of("/lanes/bf16", "9536"), "unchecked sentence::not-there");
-    assert_eq!(of("/nowhere", "9536"), "unchecked sentence::not-there");
+    assert_eq!(of("/lanes/bf16", "9536"), "unchecked sentence::missing-quote");
+    assert_eq!(of("/nowhere", "9536"), "unchecked sentence::missing-quote");
 }
 
 #[test]
@@ -455,11 +458,14 @@ fn the_test_is_fixed_by_the_design() {
     // Welch's, which the plan does not name.
     assert_eq!(p("p = 0.045"), "refuted value::differs");
     let says = |what: &str| sentence("it is so", &format!("says = \"{what}\"")).remove(0);
-    assert_eq!(says("significant(p(arm.dense.loss, arm.moe.loss))"), "refuted significant::not");
+    assert_eq!(
+        says("significant(p(arm.dense.loss, arm.moe.loss))"),
+        "refuted significant::not-significant"
+    );
     assert_eq!(says("not significant(p(arm.dense.loss, arm.moe.loss))"), "verified");
     assert_eq!(
         says("equivalent(arm.dense.loss, arm.moe.loss, 0.01)"),
-        "inconclusive equivalent::open"
+        "inconclusive equivalent::undecided"
     );
     assert_eq!(says("equivalent(arm.dense.loss, arm.moe.loss, 0.1)"), "verified");
 }
@@ -529,10 +535,10 @@ fn what_is_only_possible_is_not_verified() {
         let stated = format!("says = \"{what}\"\nis = \"_ said\"");
         sentence(quote, &stated).remove(0)
     };
-    let only = "inconclusive possible::only";
+    let only = "inconclusive possible::unconfirmed";
     assert_eq!(says("a share of 0.257", "possible(quoted(1), 1 / 4, 1 / 2)"), only);
     assert_eq!(says("a share of 0.457", "possible(quoted(1), 1 / 4, 1 / 2)"), only);
-    let outside = "refuted possible::outside";
+    let outside = "refuted possible::impossible";
     assert_eq!(says("a share of 0.557", "possible(quoted(1), 1 / 4, 1 / 2)"), outside);
     assert_eq!(says("right in 13.34%", "grim(quoted(1), 1319)"), only);
     assert_eq!(says("right in 13.3%", "grim(quoted(1), 30)"), only);
@@ -540,8 +546,8 @@ fn what_is_only_possible_is_not_verified() {
     let grid = |quote: &str| says(quote, "on_grid(quoted(1), dense.validation_every, dense.steps)");
     assert_eq!(grid("stopped at step 8320"), only);
     assert_eq!(grid("stopped at step 9536"), only);
-    assert_eq!(grid("stopped at step 8321"), "refuted on_grid::off");
-    assert_eq!(grid("stopped at step 9600"), "refuted on_grid::off");
+    assert_eq!(grid("stopped at step 8321"), "refuted on_grid::off-grid");
+    assert_eq!(grid("stopped at step 9600"), "refuted on_grid::off-grid");
 }
 
 #[test]
@@ -618,7 +624,7 @@ fn only_facts_are_refuted_and_a_premise_is_named() {
     let both = r#"may_mean = ["total(moe64) > total(dense)", "total(moe64) < total(dense)"]"#;
     assert_eq!(sentence("it is so", both), ["inconclusive sentence::readings-differ"]);
     let vague = r#"says = "total(moe64) > total(dense)""#;
-    assert_eq!(sentence("it grew dramatically", vague), ["inconclusive sentence::no-meaning"]);
+    assert_eq!(sentence("it grew dramatically", vague), ["inconclusive sentence::no-threshold"]);
     assert_eq!(sentence("it grew", vague), ["verified"]);
 }
 
@@ -695,9 +701,9 @@ fn relations_of_formulas_hold_everywhere_or_have_a_counterexample() {
     };
     assert_eq!(printed(r"it is (3+x)^2"), ["verified"]);
     assert_eq!(printed(r"it is (4+x)^2"), ["refuted holds::counterexample"]);
-    assert_eq!(printed(r"it is (3+x)^2 of 7"), ["sentence::other-count"]);
+    assert_eq!(printed(r"it is (3+x)^2 of 7"), ["sentence::binding-count-differs"]);
     assert_eq!(printed(r"it is (3+x)^2 of three"), ["verified"]);
-    assert_eq!(printed(r"it is (3+x)^2, 2026-03-14"), ["sentence::other-count"]);
+    assert_eq!(printed(r"it is (3+x)^2, 2026-03-14"), ["sentence::binding-count-differs"]);
 }
 
 #[test]
@@ -927,7 +933,7 @@ fn spellings_of_signs_make_no_difference() {
         assert_eq!(of(quote, text), "verified", "{quote}");
     }
     for (quote, text) in [("gap of -0.015", "gap of 0.015"), ("gap of -0.015", "gap of -0.01*5")] {
-        assert_eq!(of(quote, text), "unchecked sentence::not-there", "{text}");
+        assert_eq!(of(quote, text), "unchecked sentence::missing-quote", "{text}");
     }
 }
 
@@ -939,7 +945,7 @@ fn a_cell_without_a_number_claims_nothing() {
         assert_eq!(judged(post, &text), ["verified"], "{cell}");
     }
     let words = "| arm | steps |\n|---|---|\n| dense | 9536 |\n| moe | many |\n";
-    assert_eq!(judged(post, words), ["sentence::other-count"]);
+    assert_eq!(judged(post, words), ["sentence::binding-count-differs"]);
 }
 
 #[test]
@@ -957,7 +963,7 @@ fn words_and_truths_are_held_against_each_other() {
         ("one.config.dtype = 'fp32'", "verified"),
         ("one.config.dtype = 'bf16'", "refuted order::not-equal"),
         ("one.config.dtype != 'fp32'", "refuted order::equal"),
-        ("one.config.dtype = 'float'", "inconclusive value::perhaps-same-name"),
+        ("one.config.dtype = 'float'", "inconclusive value::ambiguous-name"),
         ("one.config.dtype = 'float64'", "refuted order::not-equal"),
         ("one.config.dtype != 'float64'", "verified"),
         ("one.config.dtype != 'float32'", "refuted order::equal"),
@@ -1058,7 +1064,7 @@ fn a_lock_holds_what_was_said_and_by_which_bundles() {
     // One that nobody recorded is, too.
     std::fs::write(&lock, recorded.replace("\"nmoe-0003\" = ", "\"nmoe-0009\" = ")).unwrap();
     let (status, text) = run(&["--post", "p"]);
-    assert!(status == 2 && text.contains("lock::unpinned"), "{text}");
+    assert!(status == 2 && text.contains("lock::missing-digest"), "{text}");
 
     // A post that is gone, or a folder in its place, is noticed.
     std::fs::write(&lock, &recorded).unwrap();
@@ -1186,9 +1192,9 @@ fn comparisons_that_depart_from_the_plan_are_open() {
     assert_eq!(says("some.loss < three.loss"), "inconclusive test::departs-from-plan");
     // A step before the plan's last is part of the fact; no family of the plan has the test.
     let early = "arm.moe.loss @ 242 < arm.dense.loss @ 242";
-    assert_eq!(says(early), "inconclusive order::no-family");
+    assert_eq!(says(early), "inconclusive order::unlisted-family");
     // Runs of two budgets are no repetitions of one.
-    let mixed = "inconclusive test::no-repetitions";
+    let mixed = "inconclusive test::not-repetitions";
     assert_eq!(says("mixed.loss < arm.total.loss"), mixed);
     // How one arm changes is no comparison of the plan.
     assert_eq!(says("arm.moe.loss < arm.moe.loss @ 242"), "verified");
@@ -1223,11 +1229,17 @@ fn a_family_is_the_one_that_the_plan_names() {
         assert_eq!(says(&format!("not significant({own}{family})")), open, "{family}");
     }
     let family = format!("family = [{own}, {other}]");
-    assert_eq!(says(&format!("significant({own}, {family})")), "refuted significant::not");
+    assert_eq!(
+        says(&format!("significant({own}, {family})")),
+        "refuted significant::not-significant"
+    );
     assert_eq!(says(&format!("not significant({own}, {family})")), "verified");
-    assert_eq!(says("moe.total12.loss < dense.total12.loss"), "inconclusive order::no-family");
+    assert_eq!(
+        says("moe.total12.loss < dense.total12.loss"),
+        "inconclusive order::unlisted-family"
+    );
     // What is not significant alone is so in no family.
-    assert_eq!(says(&format!("significant({other})")), "refuted significant::not");
+    assert_eq!(says(&format!("significant({other})")), "refuted significant::not-significant");
     // Arms of two budgets.
     assert_eq!(says("moe.total12.loss < total.active12.loss"), open);
 }
@@ -1256,7 +1268,7 @@ fn runs_are_not_counted_twice() {
     assert_eq!(says("arm.moe.loss @ 242 - arm.moe.loss > 0.3"), "verified");
     assert_eq!(says("0.5 < arm.moe.loss @ 242 - arm.moe.loss"), "refuted order::wrong-way");
     assert_eq!(says("arm.dense.loss - arm.moe.loss > 0"), "inconclusive order::within-noise");
-    assert_eq!(says("arm.moe.loss > 0.3"), "inconclusive order::of-means");
+    assert_eq!(says("arm.moe.loss > 0.3"), "inconclusive order::summary-comparison");
 }
 
 #[test]
@@ -1283,7 +1295,7 @@ fn digits_of_a_name_are_no_numbers() {
     let is = |quote: &str| sentence(quote, "is = 'one.config.arithmetic'").remove(0);
     assert_eq!(is("`portable-f32/1`"), "verified");
     assert_eq!(is("The runs used `portable-f32/1` arithmetic."), "verified");
-    assert_eq!(is("`portable-f32/2`"), "refuted value::other-words");
+    assert_eq!(is("`portable-f32/2`"), "refuted value::different-words");
     assert_eq!(is("the portable-f32/1 of Muon"), "verified");
 }
 
@@ -1335,12 +1347,12 @@ fn a_name_in_a_sentence_is_borne_out_or_open() {
     for (quote, what, expected) in [
         ("trained in float32", "one.config.dtype", "verified"),
         ("trained in fp32", "one.config.dtype", "verified"),
-        ("bfloat16", "one.config.dtype", "refuted value::other-words"),
-        ("trained in bfloat16", "one.config.dtype", "inconclusive value::other-words"),
+        ("bfloat16", "one.config.dtype", "refuted value::different-words"),
+        ("trained in bfloat16", "one.config.dtype", "inconclusive value::different-words"),
         ("a softmax gate", "one.config.gate", "verified"),
         ("The run began on 2026-01-09", "started", "verified"),
         ("The run began on 9 January 2026", "started", "verified"),
-        ("The run began on January 12, 2026", "started", "refuted value::other-words"),
+        ("The run began on January 12, 2026", "started", "refuted value::different-words"),
     ] {
         assert_eq!(of(quote, what), expected, "{quote}");
     }

@@ -448,7 +448,7 @@ fn what_a_call_names_and_check_does_not_judge_is_no_pass() {
         assert_eq!(status(&result), "refused", "as on the command line: {result}");
         assert_eq!(
             result["structuredContent"]["report"]["failures"][0]["code"],
-            "check::nothing-known"
+            "check::no-known-file"
         );
         assert!(text(&result).contains(name), "{result}");
     }
@@ -573,7 +573,7 @@ fn long() -> Value {
 fn a_call_ends_in_time_or_when_it_is_cancelled_and_others_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let mut session = Session::begun(folder.path(), &["--time-limit", "2"]);
-    assert_eq!(session.refusal("stats", long()["arguments"].clone()), "mcp::too-long");
+    assert_eq!(session.refusal("stats", long()["arguments"].clone()), "mcp::timeout");
     session.end();
 
     let mut session = Session::begun(folder.path(), &[]);
@@ -606,12 +606,12 @@ fn the_id_of_a_cancelled_call_is_that_of_the_next_one() {
     let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "same"}});
     for _ in 0..8 {
         // At once, so that the process of the first ends while that of the second begins.
-        let lines = [asked("mcp::outside"), cancelled.clone(), asked("mcp::too-long")];
+        let lines = [asked("mcp::outside"), cancelled.clone(), asked("mcp::timeout")];
         session.write(lines.map(|line| line.to_string()).join("\n").as_bytes());
         let answer = session.next();
         assert_eq!(answer["id"], "same");
         assert_eq!(status(&answer["result"]), "no verdict", "{answer}");
-        assert!(text(&answer["result"]).contains("mcp::too-long"), "{answer}");
+        assert!(text(&answer["result"]).contains("mcp::timeout"), "{answer}");
     }
     assert_eq!(session.ask("ping", json!({}))["result"], json!({}), "each was answered once");
     session.end();

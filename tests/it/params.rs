@@ -96,7 +96,10 @@ fn a_count_says_what_of_the_model_it_covers() {
     assert_eq!(pair("llama4.json"), (Ok((whole, 108_225_039_360)), (language, 107_769_861_120)));
     // A model without encoders is its language model.
     assert_eq!(pair("llama.json"), (Ok((whole, 70_553_706_496)), (whole, 70_553_706_496)));
-    assert_eq!(pair("mistral3.json"), (Err("params::part-only"), (language, 23_572_403_200)));
+    assert_eq!(
+        pair("mistral3.json"),
+        (Err("params::language-model-only"), (language, 23_572_403_200))
+    );
     let model = load(&corpus().join("mistral3.json"), "mistral3.json").unwrap();
     assert!(model.is_part && model.notes[0].contains("only the language model is counted"));
     let model = load(&corpus().join("gemma3-27b.json"), "gemma3-27b.json").unwrap();
@@ -619,7 +622,7 @@ fn shards_are_counted_as_far_as_they_are_there() {
     let name = "m/model.safetensors.index.json";
     let map = json!({"a": "one.safetensors", "b": "two.safetensors"});
     write(&map, 48);
-    assert_eq!(load(&index, name).unwrap_err().code.id, "checkpoint::shards");
+    assert_eq!(load(&index, name).unwrap_err().code.id, "checkpoint::shards-disagree");
     shard("one.safetensors", "a");
     let partial = load(&index, name).unwrap();
     assert_eq!(partial.total, 12);
@@ -644,7 +647,7 @@ fn shards_are_counted_as_far_as_they_are_there() {
         let refused = load(&index, name).map(|model| model.total).map_err(|r| r.code.id);
         let expected = match map == json!({"a": "one.safetensors"}) {
             true => Ok(12),
-            false => Err("checkpoint::shards"),
+            false => Err("checkpoint::shards-disagree"),
         };
         assert_eq!(refused, expected, "{map}");
     }

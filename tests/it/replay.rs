@@ -157,7 +157,7 @@ fn a_sample_of_micro_batches_refutes_and_never_verifies() {
     let drawn = replay.sampled.as_ref().unwrap().numbers.clone();
     assert_eq!(
         (replay.verdict, replay.code.unwrap().id, replay.executed, drawn.len()),
-        (Verdict::Inconclusive, "replay::sampled", 2, 3)
+        (Verdict::Inconclusive, "replay::micro-batch-sample", 2, 3)
     );
     // All of them are whole steps.
     assert_eq!(sampled(&bundle, 8).unwrap().verdict, Verdict::Verified);
@@ -289,7 +289,7 @@ fn what_a_slice_states_of_its_updates_is_what_is_executed() {
     let replay = replayed(&bundle, steps(6, 9), 2).unwrap();
     assert_eq!(
         (replay.verdict, replay.code.unwrap().id),
-        (Verdict::Inconclusive, "replay::no-routes")
+        (Verdict::Inconclusive, "replay::no-routing")
     );
     // A schedule in our fields is held against the rates.
     let (_folder, bundle) = changed("hf-qwen2-sgd", |data| {
@@ -531,7 +531,7 @@ fn batches_are_drawn_again_where_the_data_are_at_hand() {
     };
     let (_folder, bundle) = changed(OURS, swap);
     let error = replayed(&bundle, CHECKPOINT, 1).unwrap_err();
-    assert_eq!(error.code.id, "replay::other-batches");
+    assert_eq!(error.code.id, "replay::batch-mismatch");
     assert!(error.expected.contains("in step 113, row 1, place 7"), "{error}");
     // Without the data the step itself shows it.
     let hide = |data: &Path| {
@@ -586,7 +586,7 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
                 let loss = TensorData::floats(&[4], &[1.0, f32::NAN, 1.0, 1.0]);
                 f.tensors.insert("logged.loss".to_owned(), loss);
             })),
-            "bundle::not-finite-weight",
+            "bundle::non-finite-weight",
         ),
         (
             Box::new(slice(&|f| {
@@ -639,11 +639,11 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
         ),
         (
             Box::new(weights(&|f| drop(f.metadata.insert("step".into(), "112".into())))),
-            "replay::other-checkpoint",
+            "replay::checkpoint-mismatch",
         ),
         (
             Box::new(weights(&|f| drop(f.metadata.insert("arithmetic".into(), "x".into())))),
-            "replay::other-checkpoint",
+            "replay::checkpoint-mismatch",
         ),
         (
             Box::new(|data: &Path| {
@@ -653,16 +653,19 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
                     kept.as_object_mut().unwrap().remove("weights_sha256");
                 });
             }),
-            "replay::other-checkpoint",
+            "replay::checkpoint-mismatch",
         ),
         (Box::new(config("hidden_size", 32)), "train::bad-tensors"),
         (Box::new(config("batch_size", 8)), "replay::bad-slice"),
         (Box::new(config("vocab_size", 100)), "replay::beyond-vocabulary"),
         (Box::new(receipt("/predicate/slices/1/steps", 9.into())), "replay::bad-slice"),
-        (Box::new(receipt("/predicate/slices/1/checkpoint_step", 112.into())), "replay::no-start"),
+        (
+            Box::new(receipt("/predicate/slices/1/checkpoint_step", 112.into())),
+            "replay::no-start-checkpoint",
+        ),
         (
             Box::new(receipt("/predicate/trainer/arithmetic", "float32".into())),
-            "replay::two-arithmetics",
+            "replay::arithmetic-mismatch",
         ),
     ];
     for (change, code) in cases {
@@ -680,16 +683,16 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
     }
     let (_folder, bundle) = honest(OURS);
     for (choice, code) in [
-        (steps(0, 2), "replay::bad-extent"),
-        (steps(113, 228), "replay::no-slice"),
-        (steps(5000, 5010), "replay::no-slice"),
+        (steps(0, 2), "replay::bad-step-range"),
+        (steps(113, 228), "replay::no-such-steps"),
+        (steps(5000, 5010), "replay::no-such-steps"),
     ] {
         assert_eq!(replayed(&bundle, choice, 1).unwrap_err().code.id, code);
     }
     // Steps outside of slices need the data, which another trainer orders in its own way.
     let (_folder, other) = honest("torch-dense");
     for choice in [steps(40, 47), steps(10, 20), Choice::This(Extent::Whole)] {
-        assert_eq!(replayed(&other, choice, 1).unwrap_err().code.id, "replay::no-slice");
+        assert_eq!(replayed(&other, choice, 1).unwrap_err().code.id, "replay::no-such-steps");
     }
 }
 
@@ -718,7 +721,7 @@ fn a_slice_of_another_run_is_refused_or_contradicts_the_records() {
     let replay = replayed(&bundle, SEED, 1).unwrap();
     assert_eq!(
         (replay.verdict, replay.code.unwrap().id),
-        (Verdict::Refuted, "replay::against-records")
+        (Verdict::Refuted, "replay::record-mismatch")
     );
     let whole = replayed(&bundle, Choice::This(Extent::Whole), 2).unwrap();
     let divergence = whole.divergence.unwrap();
@@ -750,7 +753,7 @@ fn the_rates_of_a_slice_are_held_against_the_config() {
         replayed(&bundle, steps(6, 9), 1).unwrap()
     };
     let lower = judged(&|config| config["learning_rate"] = 0.05.into());
-    assert_eq!(lower.code.unwrap().id, "replay::records-unclear", "{}", lower.reason);
+    assert_eq!(lower.code.unwrap().id, "replay::unexplained-records", "{}", lower.reason);
     assert_eq!(lower.verdict, Verdict::Inconclusive);
     assert!(
         lower.reason.contains("states the learning rate 0.09957224 for step 7"),
@@ -786,11 +789,11 @@ fn a_training_loss_is_compared_under_other_names() {
     let scaled = judged(&|_, loss| 0.9 * loss);
     assert_eq!(
         (scaled.verdict, scaled.code.unwrap().id),
-        (Verdict::Refuted, "replay::against-records")
+        (Verdict::Refuted, "replay::record-mismatch")
     );
     assert!(scaled.reason.contains("0.9000 times the loss in 3 records"), "{}", scaled.reason);
     let one = judged(&|step, loss| if step == 8 { loss - 0.1 } else { loss });
-    assert_eq!(one.code.unwrap().id, "replay::records-unclear", "{}", one.reason);
+    assert_eq!(one.code.unwrap().id, "replay::unexplained-records", "{}", one.reason);
     // A smoothed loss, as some trainers log it, decides nothing.
     let average = std::cell::Cell::new(None);
     let smoothed = judged(&|_, loss| {
@@ -976,13 +979,13 @@ fn a_replay_ends_with_the_status_of_its_verdict() {
             1,
             "first divergence: step 4, update over the slice of `lm_head.weight`",
         ),
-        (&["replay", half], 3, "replay::other-dtype"),
+        (&["replay", half], 3, "replay::unsupported-dtype"),
         (&["replay", half, "--device", "cuda:65000"], 4, "nothing ran on `cuda:65000`"),
         (&["replay", half, "--device", "tpu"], 2, "cli::bad-usage"),
         (&["replay", half, "--instructions", "sse9"], 2, "cli::bad-usage"),
-        (&["replay", half, "--slice", "4..5"], 2, "replay::bad-extent"),
-        (&["replay", half, "--slice", "0..9"], 2, "replay::no-slice"),
-        (&["replay", "replay/nothing"], 2, "bundle::absent"),
+        (&["replay", half, "--slice", "4..5"], 2, "replay::bad-step-range"),
+        (&["replay", half, "--slice", "0..9"], 2, "replay::no-such-steps"),
+        (&["replay", "replay/nothing"], 2, "bundle::not-found"),
         (&["verify", "replay/torch-dense", "--replay", "all"], 0, "replay-40..46"),
         (&["verify", bad, "--replay", "auto"], 1, "replayed::differs"),
         (&["verify", bad, "--replay", "auto", "--budget", "0s"], 3, "replayed::not-run"),

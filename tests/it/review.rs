@@ -274,7 +274,7 @@ fn what_carries_meaning_voids_a_review() {
         let since = claim["review"]["void_since"].as_str().unwrap_or_default().to_owned();
         assert!(since.contains(change) && since.contains("since Ada approved it"), "{to}: {since}");
         assert!(project.list().contains(change), "{}", project.list());
-        assert!(project.codes().contains(&"review::void".to_owned()));
+        assert!(project.codes().contains(&"review::outdated".to_owned()));
         project.write(file, &before);
         assert_eq!(project.claim(id)["read_by"], "reviewed");
     }
@@ -372,7 +372,7 @@ fn a_dispute_leaves_a_claim_open_and_refutes_nothing() {
     assert!(text.contains("\n  \"a validation loss of 1.9100\""), "{text}");
     assert!(text.contains("disputed by Bob: the text means the best run"), "{text}");
     // The mean of the same runs in the table is another claim.
-    assert!(!project.codes().contains(&"review::void".to_owned()));
+    assert!(!project.codes().contains(&"review::outdated".to_owned()));
     for (format, mark) in [
         ("html", "class=\"n questioned\""),
         ("markdown", "! verified, but questioned"),
@@ -418,7 +418,7 @@ fn records_never_stop_a_verification() {
     project.write("mine.reviews.toml", &broken);
     let (code, report) = project.verify(&[]);
     assert_eq!(code, 0, "{report:#}");
-    assert!(project.codes().contains(&"review::broken".to_owned()));
+    assert!(project.codes().contains(&"review::unusable-record".to_owned()));
     let (code, text) = project.review(&["--key", "ada.key"], "");
     assert_eq!(code, 2, "what cannot be read is not written over: {text}");
     assert!(text.contains("repro/mine.reviews.toml") && text.contains("`maybe`"), "{text}");
@@ -427,7 +427,7 @@ fn records_never_stop_a_verification() {
         let (code, report) = project.verify(&[]);
         assert_eq!((code, &report["summary"]["verified"]), (0, &CLAIMS.into()));
         assert_eq!(project.claim("gap")["read_by"], "author");
-        assert!(project.codes().contains(&"review::broken".to_owned()));
+        assert!(project.codes().contains(&"review::unusable-record".to_owned()));
     }
     // Two records of one reviewer, as a merge may leave them: the dispute counts.
     let first = whole.split("\n[[review]]\n").nth(1).unwrap();

@@ -105,7 +105,7 @@ fn a_signature_counts_for_the_caller_whose_key_it_is() {
     assert!(repro(root, &["bundle", "sign", "--key", "author", &bundle]).status.success());
     assert_eq!(std::fs::read(root.join(&bundle).join("receipt.sig")).unwrap(), signature);
     let again = repro(root, &["bundle", "sign", "--key", "other", &bundle]);
-    assert!(text(&again.stderr).contains("signature::signed-before"), "{again:?}");
+    assert!(text(&again.stderr).contains("signature::already-signed"), "{again:?}");
 
     let (status, report) = verified(root, &[&bundle]);
     let known = &report["posts"][0]["bundles"][0];
@@ -120,7 +120,7 @@ fn a_signature_counts_for_the_caller_whose_key_it_is() {
     assert_eq!((status, &known["signature"]["pinned_by"]), (0, &"caller".into()));
     assert_eq!((&known["origin"], &known["signature"]["code"]), (&"signed".into(), &Json::Null));
     let (status, report) = verified(root, &[&bundle, "--pubkey", "other.pub"]);
-    assert_eq!((status, refused(&report)), (2, vec!["signature::other-key"]));
+    assert_eq!((status, refused(&report)), (2, vec!["signature::different-key"]));
     let either = [&*bundle, "--pubkey", "other.pub", "--pubkey", "author.pub"];
     assert_eq!(verified(root, &either).0, 0);
 }
@@ -148,9 +148,9 @@ fn a_key_of_the_author_is_shown_as_such_and_raises_nothing() {
 
     write_post(root, Some("other"));
     let (status, report) = verified(root, &["--post", "p"]);
-    assert_eq!((status, refused(&report)), (2, vec!["signature::other-key"]));
+    assert_eq!((status, refused(&report)), (2, vec!["signature::different-key"]));
     let (status, report) = verified(root, &["--post", "p", "--pubkey", "author.pub"]);
-    assert_eq!((status, refused(&report)), (2, vec!["signature::other-key"]));
+    assert_eq!((status, refused(&report)), (2, vec!["signature::different-key"]));
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn a_wrong_signature_is_named_where_no_key_is_pinned_and_refused_where_one_is() 
         signature.to_string()
     };
     for (code, signature) in [
-        ("signature::not-one", doubled.as_str()),
-        ("signature::other-format", &good.replace("bundle.v0.3", "bundle.v0.1")),
+        ("signature::wrong-signature-count", doubled.as_str()),
+        ("signature::unsupported-format", &good.replace("bundle.v0.3", "bundle.v0.1")),
         ("source::syntax", ""),
     ] {
         std::fs::write(&path, signature).unwrap();
@@ -238,7 +238,7 @@ fn the_vectors_of_the_format_behave_as_labelled() {
     for (name, code) in [
         ("invalid/empty", "source::syntax"),
         ("invalid/missing-envelope", "source::missing-field"),
-        ("invalid/missing-tlog-entries", "signature::other-format"),
+        ("invalid/missing-tlog-entries", "signature::unsupported-format"),
         ("invalid/missing-verification-material", "source::missing-field"),
     ] {
         assert_eq!(parse(name).unwrap_err().code.id, code, "{name}");
@@ -251,7 +251,7 @@ fn the_vectors_of_the_format_behave_as_labelled() {
         "b",
         &files,
     );
-    assert_eq!(statement.unwrap_err().code.id, "signature::other-format");
+    assert_eq!(statement.unwrap_err().code.id, "signature::unsupported-format");
     let count = |folder: &str| std::fs::read_dir(vectors.join(folder)).unwrap().count();
     assert_eq!((count("valid"), count("invalid"), count("invalid-payload")), (3, 4, 1));
 }

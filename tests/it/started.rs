@@ -70,7 +70,7 @@ fn verify(root: &Path, arguments: &[&str]) -> (i32, Vec<String>, Json) {
     let all = findings.chain(report["failures"].as_array().unwrap());
     let codes = all.map(|one| one["code"].as_str().unwrap().to_owned());
     // A short run keeps one checkpoint, and says that nothing could be looked at between two.
-    let mut codes: Vec<_> = codes.filter(|code| code != "weights::not-looked-at").collect();
+    let mut codes: Vec<_> = codes.filter(|code| code != "weights::unchecked").collect();
     codes.dedup();
     (code(&output), codes, report)
 }
@@ -229,7 +229,7 @@ fn a_start_that_is_not_reported_decides_nothing() {
     fs::remove_dir_all(bundle(root, RUNS[1])).unwrap();
     let again = repro(root, &["train", STUDY, "--out", "receipts", "--only", RUNS[1]]);
     assert_eq!(code(&again), 0, "{}", text(&again.stderr));
-    assert_eq!(of_bundle(root, RUNS[1]), (0, vec!["starts::again".to_owned()]));
+    assert_eq!(of_bundle(root, RUNS[1]), (0, vec!["starts::restarted".to_owned()]));
     assert_eq!(of_bundle(root, RUNS[0]), (0, Vec::new()));
     let (status, codes, report) = post(root);
     assert_eq!((status, codes), (0, Vec::new()), "{report:#}");
@@ -281,7 +281,7 @@ fn an_old_run_is_not_served_again_under_a_new_plan() {
     let train = || repro(root, &["train", STUDY, "--out", "again", "--only", RUNS[0]]);
     let refused = train();
     assert_eq!(code(&refused), 2);
-    assert!(text(&refused.stderr).contains("starts::not-pinned"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("starts::pin-mismatch"), "{}", text(&refused.stderr));
     let last = log_lines(root)[5]["chain"].as_str().unwrap().to_owned();
     let pinned = new_plan + &format!("after = \"{last}\"\n");
     fs::write(root.join(STUDY), &pinned).unwrap();

@@ -239,7 +239,7 @@ fn an_invented_checkpoint_is_caught_by_the_interval_before_it() {
         repro(&forged.path, &arguments)
     };
     assert_eq!(code(&replay("113..117")), 0, "the slice follows from the checkpoint");
-    has(&challenged(&forged.path, "a", "100"), "challenge::other-state");
+    has(&challenged(&forged.path, "a", "100"), "challenge::state-differs");
     let full = repro(&forged.path, &["replay", forged.path.to_str().unwrap(), "--full"]);
     assert_eq!(code(&full), 1);
     let honest = trained.bundle();
@@ -295,29 +295,35 @@ fn checkpoints_that_the_optimizer_cannot_have_made_are_found_without_a_step() {
         let forged = trained.forged(|forgery| forgery.tensor(113, name, change));
         found(&forged.path, &[])
     };
-    has(&of(WEIGHTS, |weights| weights[7] = 50.0), "weights::too-far");
-    has(&of(WEIGHTS, |weights| weights.iter_mut().for_each(|w| *w *= 40.0)), "weights::too-far");
+    has(&of(WEIGHTS, |weights| weights[7] = 50.0), "weights::update-too-large");
+    has(
+        &of(WEIGHTS, |weights| weights.iter_mut().for_each(|w| *w *= 40.0)),
+        "weights::update-too-large",
+    );
     let mean = "optimizer.m.model.embed_tokens.weight";
     let square = "optimizer.v.model.embed_tokens.weight";
     let impossible = "weights::impossible-moments";
     has(&of(mean, |mean| mean.iter_mut().for_each(|m| *m = 0.5)), impossible);
     has(&of(square, |square| square.iter_mut().for_each(|v| *v *= -1.0)), impossible);
     has(&of(square, |square| square.iter_mut().for_each(|v| *v = 1.0)), impossible);
-    has(&of(square, |square| square.iter_mut().for_each(|v| *v *= 1e-6)), "weights::lost-squares");
+    has(
+        &of(square, |square| square.iter_mut().for_each(|v| *v *= 1e-6)),
+        "weights::second-moments",
+    );
     let frozen = trained.forged(|forgery| {
         let path = forgery.file("checkpoints/step-000057.safetensors");
         let before = TensorFile::parse("w", &fs::read(path).unwrap()).unwrap();
         let before = before.tensors[WEIGHTS].as_floats().unwrap();
         forgery.weights(113, |weights| *weights = before);
     });
-    has(&found(&frozen.path, &[]), "weights::not-moved");
+    has(&found(&frozen.path, &[]), "weights::unchanged-tensor");
     let other = trained.forged(|forgery| {
         forgery.json("receipt.json", |receipt| {
             let digest = Digest::of(b"").to_string();
             receipt["predicate"]["checkpoints"][1]["tensors_sha256"] = digest.into();
         });
     });
-    has(&found(&other.path, &[]), "weights::other-tensors");
+    has(&found(&other.path, &[]), "weights::tensor-digest");
     let far = trained.forged(|forgery| {
         forgery.json("receipt.json", |receipt| {
             receipt["predicate"]["checkpoints"][1]["step"] = ((1_u64 << 53) - 1).into();
@@ -334,7 +340,7 @@ fn checkpoints_that_the_optimizer_cannot_have_made_are_found_without_a_step() {
             receipt["predicate"]["states"]["root"] = root.to_string().into();
         });
     });
-    has(&found(&begun.path, &[]), "weights::other-beginning");
+    has(&found(&begun.path, &[]), "states::initial-weights");
 }
 
 #[test]
@@ -511,7 +517,7 @@ fn a_scaled_evaluation_is_caught_by_the_chain_or_by_any_challenge() {
     });
     assert_eq!(found(&made_up.path, &[]), (0, Vec::new()));
     for seed in ["a", "b", "c"] {
-        has(&challenged(&made_up.path, seed, "1"), "challenge::other-state");
+        has(&challenged(&made_up.path, seed, "1"), "challenge::state-differs");
     }
 }
 

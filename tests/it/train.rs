@@ -200,7 +200,7 @@ fn what_cannot_be_trained_is_said_and_leaves_what_is_valid() {
     refused("hidden_size = 16", "hidden_size = 17", "params::impossible-shape");
     let matched = "match = { mode = \"active\", target = \"moe\" }";
     let wider = format!("{matched}\nmodel = {{ hidden_size = 64 }}");
-    refused(matched, &wider, "study::no-match");
+    refused(matched, &wider, "study::unmatched-arm");
     refused("schema = \"repro.study/1\"", "schema = \"repro.study/2\"", "study::wrong-schema");
     let missing = repro(root, &["train", "none.toml", "--out", "refused"]);
     assert_eq!(code(&missing), 2);

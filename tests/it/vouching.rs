@@ -74,7 +74,7 @@ fn a_builder_attests_exactly_the_files_of_a_bundle() {
     };
     refused("torch-moe", &ATTESTED, "signature::other-files");
     let other = ["--attestation", "attestation.json", "--builder-key", "other.pub"];
-    refused(BUNDLE, &other, "signature::other-key");
+    refused(BUNDLE, &other, "signature::different-key");
     // An envelope alone names no key, so that both are tried.
     let whole: Json =
         serde_json::from_slice(&fs::read(root.join("attestation.json")).unwrap()).unwrap();
@@ -177,5 +177,5 @@ fn an_authority_says_when_a_bundle_existed() {
     assert_eq!(code(&repro(root, &ask)), 2);
     let none =
         ["bundle", "stamp", bundle.to_str().unwrap(), "--of", "states", "--out", "states.tsq"];
-    assert!(text(&repro(root, &none).stderr).contains("cli::nothing-to-stamp"));
+    assert!(text(&repro(root, &none).stderr).contains("cli::nothing-to-timestamp"));
 }

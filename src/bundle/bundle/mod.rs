@@ -74,7 +74,7 @@ pub const MODELS: &str = "data/models/";
 const TENSORS_CAP: usize = 4 << 30;
 
 codes! {
-    ABSENT = "bundle::absent", "the bundle does not exist", "check the path, or fetch the bundle; for a post, run inside its project or pass `--root`";
+    ABSENT = "bundle::not-found", "the bundle does not exist", "check the path, or fetch the bundle; for a post, run inside its project or pass `--root`";
     NOT_A_FOLDER = "bundle::not-a-folder", "the bundle is not a plain folder", "replace it with the folder itself, without links";
     NOT_A_BAG = "bundle::not-a-bag", "the folder is not a receipt bundle", "pass a folder that contains `bagit.txt`, manifests and `data/`";
     BAD_COMMIT = "bundle::bad-commit", "the plan's commit is not a commit hash", "write the full hash of the commit, or leave it out";
@@ -91,8 +91,8 @@ codes! {
     TOO_MANY_FILES = "bundle::too-many-files", "the bundle contains too many files", "split the bundle";
     NOT_REGULAR = "bundle::not-regular", "an entry is not a plain file", "replace it with a copy of the file";
     HARD_LINK = "bundle::hard-link", "a file has more than one name (hard links)", "replace it with a copy of the file";
-    OTHER_DEVICE = "bundle::other-device", "an entry is on a different file system", "copy it into the bundle";
-    SPARSE = "bundle::sparse", "a large file is sparse", "store the file in full";
+    OTHER_DEVICE = "bundle::different-file-system", "an entry is on a different file system", "copy it into the bundle";
+    SPARSE = "bundle::sparse-file", "a large file is sparse", "store the file in full";
     CHANGED_WHILE_READ = "bundle::changed-while-read", "a file changed while it was being read", "stop the program that writes to it, then run the command again";
     BAD_TAG_FILE = "bundle::bad-tag-file", "a BagIt tag file is invalid", "seal the bundle again";
     BAD_MANIFEST = "bundle::bad-manifest", "a manifest line is malformed", "seal the bundle again";
@@ -118,7 +118,7 @@ codes! {
     DUPLICATE_FACT = "bundle::duplicate-fact", "two facts have the same id", "rename one of the two";
     BROKEN_CHAIN = "bundle::broken-chain", "the hash chain of the records is broken", "fetch the bundle again; records cannot be edited";
     BAD_WEIGHTS = "bundle::bad-weights", "the weights are not valid safetensors", "write the file again with a safetensors library";
-    NOT_FINITE_WEIGHT = "bundle::not-finite-weight", "a weight is not finite", "leave the checkpoint out: non-finite weights are not evidence";
+    NOT_FINITE_WEIGHT = "bundle::non-finite-weight", "a weight is not finite", "leave the checkpoint out: non-finite weights are not evidence";
     UNSAFE_CACHE = "bundle::unsafe-cache", "the cache cannot be trusted", "use a folder that only you can write to, or leave out `--cache`";
     CANNOT_WRITE = "bundle::cannot-write", "a file cannot be written", "check the folder, its permissions and the free space";
     UNWRITABLE = "bundle::unwritable", "a value cannot be written as canonical JSON", "write large integers as strings, and leave out non-finite numbers";

@@ -317,7 +317,7 @@ mod tests {
                 read(&file(&[("i", "I8", b"abc"), ("w", dtype, &good)]), step).unwrap();
                 let error =
                     read(&file(&[("i", "I8", b"abc"), ("w", dtype, &broken)]), step).unwrap_err();
-                assert_eq!(error.code.id, "bundle::not-finite-weight");
+                assert_eq!(error.code.id, "bundle::non-finite-weight");
                 assert!(error.found.contains("element 3 of `w`"), "{dtype} {step} {error}");
             }
         }
@@ -331,13 +331,13 @@ mod tests {
         let longer = [&good[..], b"x"].concat();
         let huge = [&u64::MAX.to_le_bytes()[..], b"{}"].concat();
         for (bytes, code) in [
-            (&longer[..], "checkpoint::length"),
-            (&good[..good.len() - 1], "checkpoint::length"),
+            (&longer[..], "checkpoint::wrong-length"),
+            (&good[..good.len() - 1], "checkpoint::wrong-length"),
             (&good[..20], "bundle::bad-weights"),
             (&good[..4], "bundle::bad-weights"),
             (&[], "bundle::bad-weights"),
             (&huge[..], "bundle::bad-weights"),
-            (&file(&[])[..], "checkpoint::tensor"),
+            (&file(&[])[..], "checkpoint::bad-tensor"),
         ] {
             assert_eq!(read(bytes, 64).unwrap_err().code.id, code, "{bytes:?}");
         }

@@ -327,7 +327,7 @@ mod tests {
         match Bundle::load_folder(&path, "b", None, 1) {
             Ok(bundle) => assert_eq!(bundle.files().len(), 4),
             Err(error) => {
-                let codes = ["bundle::absent", "bundle::not-a-bag", "bundle::unfinished"];
+                let codes = ["bundle::not-found", "bundle::not-a-bag", "bundle::unfinished"];
                 assert!(codes.contains(&error.code.id), "{error}");
             }
         }

@@ -484,7 +484,7 @@ mod tests {
         assert!(read(&[bytes.clone(), vec![0; 31]].concat()).is_ok());
         for end in 0..bytes.len() {
             let code = read(&bytes[..end]).unwrap_err().code.id;
-            assert_eq!(code, "checkpoint::length", "cut at {end}");
+            assert_eq!(code, "checkpoint::wrong-length", "cut at {end}");
         }
     }
 
@@ -508,27 +508,33 @@ mod tests {
             ([&MAGIC[..], &3_u32.to_be_bytes()].concat(), "checkpoint::foreign-format"),
             (counts(u64::MAX, 0), "source::too-many-values"),
             (counts(0, u64::MAX), "source::too-many-values"),
-            (counts(250_000, 10_000), "checkpoint::length"),
-            (file(&[], &[], 0), "checkpoint::tensor"),
-            (file(&[key("a", 13, &[])], &[one()], 16), "checkpoint::tensor"),
-            (file(&[deep], &[one()], 16), "checkpoint::tensor"),
-            (file(&[key("a", 9, &endless)], &[one()], 16), "checkpoint::length"),
-            (file(&[key("a", 9, &wide)], &[one()], 16), "checkpoint::length"),
-            (file(&[key("a", 8, &u64::MAX.to_le_bytes())], &[one()], 16), "checkpoint::length"),
-            (file(&[number(0)], &[one()], 16), "checkpoint::layout"),
-            (file(&[number(3)], &[one()], 16), "checkpoint::layout"),
-            (file(&[number(32), number(64)], &[one()], 64), "checkpoint::tensor"),
-            (file(&[], &[one()], 15), "checkpoint::length"),
-            (file(&[], &[one(), tensor("u", &[4], 0, 0)], 64), "checkpoint::layout"),
-            (file(&[], &[one(), tensor("u", &[4], 0, 17)], 64), "checkpoint::layout"),
-            (file(&[], &[one(), tensor("t", &[4], 0, 32)], 64), "checkpoint::tensor"),
-            (file(&[], &[tensor("t", &[4], 5, 0)], 64), "checkpoint::tensor"),
-            (file(&[], &[tensor("t", &[0], 0, 0)], 64), "checkpoint::tensor"),
-            (file(&[], &[tensor("t", &[31], 8, 0)], 64), "checkpoint::tensor"),
-            (file(&[], &[tensor("t", &[1; 5], 0, 0)], 64), "checkpoint::tensor"),
-            (file(&[], &[tensor("t", &[u64::MAX, 2], 0, 0)], 64), "checkpoint::tensor"),
-            (file(&[], &[tensor("t", &[1 << 62], 0, 0)], 64), "checkpoint::length"),
-            (file(&[], &[tensor(&"n".repeat(2_000), &[4], 0, 0)], 64), "checkpoint::tensor"),
+            (counts(250_000, 10_000), "checkpoint::wrong-length"),
+            (file(&[], &[], 0), "checkpoint::bad-tensor"),
+            (file(&[key("a", 13, &[])], &[one()], 16), "checkpoint::bad-tensor"),
+            (file(&[deep], &[one()], 16), "checkpoint::bad-tensor"),
+            (file(&[key("a", 9, &endless)], &[one()], 16), "checkpoint::wrong-length"),
+            (file(&[key("a", 9, &wide)], &[one()], 16), "checkpoint::wrong-length"),
+            (
+                file(&[key("a", 8, &u64::MAX.to_le_bytes())], &[one()], 16),
+                "checkpoint::wrong-length",
+            ),
+            (file(&[number(0)], &[one()], 16), "checkpoint::noncontiguous-tensors"),
+            (file(&[number(3)], &[one()], 16), "checkpoint::noncontiguous-tensors"),
+            (file(&[number(32), number(64)], &[one()], 64), "checkpoint::bad-tensor"),
+            (file(&[], &[one()], 15), "checkpoint::wrong-length"),
+            (file(&[], &[one(), tensor("u", &[4], 0, 0)], 64), "checkpoint::noncontiguous-tensors"),
+            (
+                file(&[], &[one(), tensor("u", &[4], 0, 17)], 64),
+                "checkpoint::noncontiguous-tensors",
+            ),
+            (file(&[], &[one(), tensor("t", &[4], 0, 32)], 64), "checkpoint::bad-tensor"),
+            (file(&[], &[tensor("t", &[4], 5, 0)], 64), "checkpoint::bad-tensor"),
+            (file(&[], &[tensor("t", &[0], 0, 0)], 64), "checkpoint::bad-tensor"),
+            (file(&[], &[tensor("t", &[31], 8, 0)], 64), "checkpoint::bad-tensor"),
+            (file(&[], &[tensor("t", &[1; 5], 0, 0)], 64), "checkpoint::bad-tensor"),
+            (file(&[], &[tensor("t", &[u64::MAX, 2], 0, 0)], 64), "checkpoint::bad-tensor"),
+            (file(&[], &[tensor("t", &[1 << 62], 0, 0)], 64), "checkpoint::wrong-length"),
+            (file(&[], &[tensor(&"n".repeat(2_000), &[4], 0, 0)], 64), "checkpoint::bad-tensor"),
         ] {
             let error = read(&bytes).unwrap_err();
             assert_eq!(error.code.id, code, "{error}");

@@ -272,28 +272,28 @@ mod tests {
             )
         };
         for (header, data, code) in [
-            (ONE.to_owned(), 23, "checkpoint::length"),
-            (ONE.to_owned(), 25, "checkpoint::length"),
-            (format!(" {ONE}"), 24, "checkpoint::tensor"),
-            (String::new(), 0, "checkpoint::tensor"),
-            ("{}".to_owned(), 0, "checkpoint::tensor"),
-            (r#"{"__metadata__":{}}"#.to_owned(), 0, "checkpoint::tensor"),
+            (ONE.to_owned(), 23, "checkpoint::wrong-length"),
+            (ONE.to_owned(), 25, "checkpoint::wrong-length"),
+            (format!(" {ONE}"), 24, "checkpoint::bad-tensor"),
+            (String::new(), 0, "checkpoint::bad-tensor"),
+            ("{}".to_owned(), 0, "checkpoint::bad-tensor"),
+            (r#"{"__metadata__":{}}"#.to_owned(), 0, "checkpoint::bad-tensor"),
             (r#"{"__metadata__":{"a":1}}"#.to_owned(), 0, "source::wrong-type"),
-            (entry("F31", "[1]", "[0,4]"), 4, "checkpoint::tensor"),
-            (entry("F32", "[0]", "[0,0]"), 0, "checkpoint::tensor"),
-            (entry("F32", "[2]", "[0,4]"), 4, "checkpoint::tensor"),
-            (entry("F32", "[1]", "[4,0]"), 4, "checkpoint::tensor"),
+            (entry("F31", "[1]", "[0,4]"), 4, "checkpoint::bad-tensor"),
+            (entry("F32", "[0]", "[0,0]"), 0, "checkpoint::bad-tensor"),
+            (entry("F32", "[2]", "[0,4]"), 4, "checkpoint::bad-tensor"),
+            (entry("F32", "[1]", "[4,0]"), 4, "checkpoint::bad-tensor"),
             (entry("F32", "[1]", "[-4,0]"), 4, "source::wrong-type"),
             (entry("F32", "[1]", "[0,4,8]"), 4, "source::wrong-type"),
             (entry("F32", "[1.5]", "[0,4]"), 4, "source::wrong-type"),
-            (entry("F32", "[9007199254740992,4096]", "[0,4]"), 4, "checkpoint::tensor"),
-            (entry("F4", "[3]", "[0,2]"), 2, "checkpoint::tensor"),
-            (entry("F32", "[1]", "[4,8]"), 8, "checkpoint::layout"),
-            (two("[0,4]", "[5,9]"), 9, "checkpoint::layout"),
-            (two("[0,4]", "[3,7]"), 7, "checkpoint::layout"),
-            (two("[0,4]", "[0,4]"), 4, "checkpoint::layout"),
-            (ONE.replace("\"a\"", "\"a\\n\""), 24, "checkpoint::tensor"),
-            (ONE.replace("\"a\"", "\"\""), 24, "checkpoint::tensor"),
+            (entry("F32", "[9007199254740992,4096]", "[0,4]"), 4, "checkpoint::bad-tensor"),
+            (entry("F4", "[3]", "[0,2]"), 2, "checkpoint::bad-tensor"),
+            (entry("F32", "[1]", "[4,8]"), 8, "checkpoint::noncontiguous-tensors"),
+            (two("[0,4]", "[5,9]"), 9, "checkpoint::noncontiguous-tensors"),
+            (two("[0,4]", "[3,7]"), 7, "checkpoint::noncontiguous-tensors"),
+            (two("[0,4]", "[0,4]"), 4, "checkpoint::noncontiguous-tensors"),
+            (ONE.replace("\"a\"", "\"a\\n\""), 24, "checkpoint::bad-tensor"),
+            (ONE.replace("\"a\"", "\"\""), 24, "checkpoint::bad-tensor"),
             (ONE.replace("\"dtype\"", "\"kind\""), 24, "source::unknown-field"),
             (format!("{},{}", &ONE[..ONE.len() - 1], &ONE[1..]), 48, "source::duplicate-key"),
             (format!("{ONE}{ONE}"), 24, "source::syntax"),
@@ -303,7 +303,10 @@ mod tests {
             assert_eq!(error.code.id, code, "{header}: {error}");
         }
         assert!(parse(ONE, 24).is_ok());
-        assert_eq!(Header::parse("t", 10, ONE.into()).unwrap_err().code.id, "checkpoint::length");
+        assert_eq!(
+            Header::parse("t", 10, ONE.into()).unwrap_err().code.id,
+            "checkpoint::wrong-length"
+        );
     }
 
     #[test]
@@ -311,9 +314,9 @@ mod tests {
         let refused =
             |length: u64, prefix| Header::length("t", length, prefix).unwrap_err().code.id;
         assert_eq!(Header::length("t", 100, 92_u64.to_le_bytes()), Ok(92));
-        assert_eq!(refused(100, 93_u64.to_le_bytes()), "checkpoint::length");
-        assert_eq!(refused(u64::MAX, (HEADER_CAP + 1).to_le_bytes()), "checkpoint::length");
-        assert_eq!(refused(u64::MAX, u64::MAX.to_le_bytes()), "checkpoint::length");
+        assert_eq!(refused(100, 93_u64.to_le_bytes()), "checkpoint::wrong-length");
+        assert_eq!(refused(u64::MAX, (HEADER_CAP + 1).to_le_bytes()), "checkpoint::wrong-length");
+        assert_eq!(refused(u64::MAX, u64::MAX.to_le_bytes()), "checkpoint::wrong-length");
         assert_eq!(refused(1000, *b"PK\x03\x04\0\0\0\0"), "checkpoint::foreign-format");
         assert_eq!(refused(1000, *b"\x80\x02}q\0X\x01\0"), "checkpoint::foreign-format");
     }

@@ -28,11 +28,11 @@ pub use timestamp::{Authorities, Timestamp, Timestamps, request as timestamp_req
 
 codes! {
     UNSIGNED = "signature::unsigned", "the bundle is not signed, but a key was given", "ask its author for `receipt.sig`, or verify it without a key";
-    OTHER_FORMAT = "signature::other-format", "the signature is not in OMS v1.0, the only supported format", "sign the bundle again, with `repro bundle sign` or `model_signing sign key`";
-    NOT_ONE = "signature::not-one", "the envelope does not contain exactly one signature", "sign the bundle again";
+    OTHER_FORMAT = "signature::unsupported-format", "the signature is not in OMS v1.0, the only supported format", "sign the bundle again, with `repro bundle sign` or `model_signing sign key`";
+    NOT_ONE = "signature::wrong-signature-count", "the envelope does not contain exactly one signature", "sign the bundle again";
     BAD_ENCODING = "signature::bad-encoding", "part of the signature is not in strict encoding", "sign the bundle again";
-    OTHER_MATERIAL = "signature::other-material", "the bundle was signed with a certificate, not with a key", "ask its author for a signature with a key";
-    OTHER_KEY = "signature::other-key", "the bundle was signed with a different key", "ask its author which key they use";
+    OTHER_MATERIAL = "signature::signed-with-certificate", "the bundle was signed with a certificate, not with a key", "ask its author for a signature with a key";
+    OTHER_KEY = "signature::different-key", "the bundle was signed with a different key", "ask its author which key they use";
     FORGED = "signature::forged", "the signature does not match the data that it claims to sign", "do not trust the bundle; ask its author";
     OTHER_SERIALIZATION = "signature::other-serialization", "the signed files are not listed as the format requires", "sign with method `files`, SHA-256 and no symbolic links";
     BAD_TIMESTAMP = "signature::bad-timestamp", "a timestamp cannot be read", "pass the authority's RFC 3161 response (`.tsr`), and certificates in PEM";
@@ -42,7 +42,7 @@ codes! {
     OTHER_NAME = "signature::other-name", "the signature covers a bundle with a different name", "rename the folder to the signed name";
     OTHER_FILES = "signature::other-files", "the signature does not cover exactly the bundle's files", "fetch the bundle and its signature again, together";
     UNPINNED = "signature::unpinned", "the signing key is not pinned, so the signature does not show who signed", "pass the author's key with `--pubkey`";
-    SIGNED_BEFORE = "signature::signed-before", "the bundle is already signed", "remove `receipt.sig` before signing with another key";
+    SIGNED_BEFORE = "signature::already-signed", "the bundle is already signed", "remove `receipt.sig` before signing with another key";
     BAD_KEY = "signature::bad-key", "the key cannot be used", "use a P-256 key in PEM, as `repro bundle keygen` writes it";
     KEY_EXISTS = "signature::key-exists", "the key file already exists, and keys are never overwritten", "choose another file name";
     NO_RANDOMNESS = "signature::no-randomness", "the system provides no random numbers", "generate keys on another machine";

@@ -68,7 +68,7 @@ fn a_signature_is_the_same_each_time_and_verifies() {
     let signed = with_signature(temporary.path(), "b", &text);
     assert_eq!(signed.digest(), unsigned.digest());
     assert_eq!(judged(&signed, &key), "verified");
-    assert_eq!(judged(&signed, &other), "signature::other-key");
+    assert_eq!(judged(&signed, &other), "signature::different-key");
     let both = [other.public().clone(), key.public().clone()];
     let report = judge(&signed, &both, None).unwrap().unwrap();
     assert_eq!(
@@ -133,11 +133,13 @@ fn what_is_signed_is_every_file_and_nothing_else() {
         ("signature::other-serialization", |p| {
             p["predicate"]["resources"][0]["algorithm"] = json!("blake3");
         }),
-        ("signature::other-format", |p| p["_type"] = json!("https://in-toto.io/Statement/v0.1")),
-        ("signature::other-format", |p| {
+        ("signature::unsupported-format", |p| {
+            p["_type"] = json!("https://in-toto.io/Statement/v0.1")
+        }),
+        ("signature::unsupported-format", |p| {
             p["predicateType"] = json!("https://model_signing/Digests/v0.1");
         }),
-        ("signature::other-format", |p| p["subject"] = json!([])),
+        ("signature::unsupported-format", |p| p["subject"] = json!([])),
         ("source::unknown-field", |p| p["predicate"]["notes"] = json!("")),
         ("source::missing-field", |p| {
             p["predicate"].as_object_mut().unwrap().remove("serialization");
@@ -178,20 +180,20 @@ fn envelopes_have_one_spelling() {
         ("source::duplicate-key", text.replacen('{', "{\"mediaType\":\"a\",", 1)),
         ("source::unknown-field", text.replacen('{', "{\"a\":1,", 1)),
         (
-            "signature::other-format",
+            "signature::unsupported-format",
             changed("/mediaType", json!("application/vnd.dev.sigstore.bundle.v0.2+json")),
         ),
         (
-            "signature::other-format",
+            "signature::unsupported-format",
             changed("/mediaType", json!("application/vnd.dev.sigstore.bundle+json;version=0.3")),
         ),
         (
-            "signature::other-format",
+            "signature::unsupported-format",
             changed("/dsseEnvelope/payloadType", json!("application/json")),
         ),
-        ("signature::not-one", changed("/dsseEnvelope/signatures", json!([]))),
+        ("signature::wrong-signature-count", changed("/dsseEnvelope/signatures", json!([]))),
         (
-            "signature::not-one",
+            "signature::wrong-signature-count",
             changed("/dsseEnvelope/signatures", json!([{"sig": signature}, {"sig": signature}])),
         ),
         ("signature::bad-encoding", changed(sig, json!(format!("{signature}\n")))),
@@ -202,21 +204,21 @@ fn envelopes_have_one_spelling() {
         ("signature::forged", changed(sig, json!("AAAA"))),
         ("signature::forged", changed("/dsseEnvelope/payload", json!("e30="))),
         (
-            "signature::other-key",
+            "signature::different-key",
             changed("/verificationMaterial/publicKey/hint", json!("0".repeat(64))),
         ),
         ("bundle::bad-digest", changed("/verificationMaterial/publicKey/hint", json!("mine"))),
-        ("signature::other-format", changed(material, json!({"tlogEntries": []}))),
+        ("signature::unsupported-format", changed(material, json!({"tlogEntries": []}))),
         (
-            "signature::other-format",
+            "signature::unsupported-format",
             changed(material, json!({"publicKey": hint, "certificate": {}, "tlogEntries": [{}]})),
         ),
         (
-            "signature::other-format",
+            "signature::unsupported-format",
             changed(material, json!({"certificate": {"rawBytes": "AA=="}, "tlogEntries": []})),
         ),
         (
-            "signature::other-material",
+            "signature::signed-with-certificate",
             changed(material, json!({"certificate": {"rawBytes": "AA=="}, "tlogEntries": [{}]})),
         ),
         ("source::wrong-type", changed("/dsseEnvelope/signatures/0/keyid", json!(7))),

@@ -39,7 +39,7 @@ codes! {
     TOO_LARGE = "storage::too-large", "an object is larger than any that repro reads", "check what the file is, and move it out of the store";
     NO_CREDENTIALS = "storage::no-credentials", "the environment has no credentials", "set your provider's credentials in the environment";
     BAD_SETTINGS = "storage::bad-settings", "the storage settings in the environment are invalid", "check them one by one; no message shows their values";
-    REFUSED = "storage::refused", "the server rejected the request", "check that the credentials in the environment have the permission";
+    REFUSED = "storage::access-refused", "the server rejected the request", "check that the credentials in the environment have the permission";
     UNREACHABLE = "storage::unreachable", "the server cannot be reached, or does not answer in time", "run the command again: finished work is kept";
     READ_ONLY = "storage::read-only", "`https://` stores are read-only", "pass a folder, or an `s3://`, `gs://` or `az://` store";
     UNREADABLE = "storage::unreadable", "an object cannot be read", "check that the store exists and that you have read permission";

@@ -23,7 +23,7 @@ use super::trainer::RunData;
 use repro_bundle::storage::{Store, local_path};
 
 codes! {
-    NO_ITEM = "work::no-item", "the plan has no item with this key", "copy an item key from the plan";
+    NO_ITEM = "work::unknown-item", "the plan has no item with this key", "copy an item key from the plan";
     NOT_DONE = "work::not-done", "an item could not be executed here", "run the worker on a machine that can execute the item";
 }
 

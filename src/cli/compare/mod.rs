@@ -17,8 +17,8 @@ use repro_verify::post;
 use side::{CompareSide, Judging};
 
 codes! {
-    NO_SIDE = "compare::nothing-there", "no run, report, project or commit has this name", "pass a config, a bundle, a JSON report, a folder that contains `repro/`, or a git commit, branch or tag";
-    UNREADABLE_COMMIT = "compare::commit", "the files of a commit cannot be read", "run `git fsck`; in a partial clone, fetch the commit first";
+    NO_SIDE = "compare::unknown-side", "no run, report, project or commit has this name", "pass a config, a bundle, a JSON report, a folder that contains `repro/`, or a git commit, branch or tag";
+    UNREADABLE_COMMIT = "compare::unreadable-commit", "the files of a commit cannot be read", "run `git fsck`; in a partial clone, fetch the commit first";
 }
 
 /// The bytes in which a report names its schema.

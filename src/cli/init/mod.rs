@@ -25,9 +25,9 @@ use repro_verify::post;
 use repro_verify::verify::{Demands, verify};
 
 codes! {
-    IN_THE_WAY = "init::in-the-way", "an existing file or folder is in the way", "move it, or choose a different folder: `repro init DIR`";
-    OTHER_TEXT = "init::other-text", "an unrelated text uses the file name of the first post's text", "rename the file, or start with `repro draft` for this text";
-    OTHER_BUNDLE = "init::other-bundle", "an unrelated bundle uses the name needed for this log's bundle", "rename the bundle or the log";
+    IN_THE_WAY = "init::path-conflict", "an existing file or folder is in the way", "move it, or choose a different folder: `repro init DIR`";
+    OTHER_TEXT = "init::text-conflict", "an unrelated text uses the file name of the first post's text", "rename the file, or start with `repro draft` for this text";
+    OTHER_BUNDLE = "init::bundle-conflict", "an unrelated bundle uses the name needed for this log's bundle", "rename the bundle or the log";
     NO_NUMBER = "init::no-number", "no log ends with a number that a sentence could state", "pass a different log, or omit `--log` to use the example";
 }
 

@@ -35,7 +35,7 @@ codes! {
     TOO_MANY_FILES = "mcp::too-many-files", "a path contains too many files for one call", "pass the subfolders one at a time, or use the command line";
     BAD_ARGUMENTS = "mcp::bad-arguments", "the tool's arguments are invalid or do not fit together", "compare the arguments with the tool's input schema";
     BAD_NAME = "mcp::bad-name", "a document's name is not a plain file name", "pass the file name without a folder: `README.md`";
-    TOO_LONG = "mcp::too-long", "a call exceeded the server's time limit", "request less per call, or start the server with a larger `--time-limit`";
+    TOO_LONG = "mcp::timeout", "a call exceeded the server's time limit", "request less per call, or start the server with a larger `--time-limit`";
     TOO_MANY_CALLS = "mcp::too-many-calls", "too many calls are running at the same time", "wait for a running call to finish, then retry";
     NO_ANSWER = "mcp::no-answer", "a call ended without an answer", "run the same command in a terminal to see the error";
 }

@@ -54,7 +54,7 @@ codes! {
     WRONG_TYPE = "source::wrong-type", "a value has the wrong type", "write the expected type";
     MISSING_FIELD = "source::missing-field", "a required field is missing", "add the field";
     UNKNOWN_FIELD = "source::unknown-field", "a field is unknown", "remove it, or correct its spelling";
-    NO_SUCH_PLACE = "source::no-such-place", "a pointer leads to nothing", "correct the pointer";
+    NO_SUCH_PLACE = "source::unresolved-pointer", "a pointer leads to nothing", "correct the pointer";
     BAD_POINTER = "source::bad-pointer", "a pointer is malformed", "write `/key/0/name=value`";
     UNREADABLE = "source::unreadable", "a file cannot be read", "check that it exists and that you have permission to read it";
 }

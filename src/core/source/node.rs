@@ -202,7 +202,10 @@ mod tests {
         let rows =
             document(r#"{"facts":[{"id":"a","value":"1"},{"id":"b","value":"2"},{"id":"b"}]}"#);
         assert_eq!(rows.root().at("/facts/id=a/value").unwrap().text().unwrap(), "1");
-        assert_eq!(rows.root().at("/facts/id=b").unwrap_err().code.id, "source::no-such-place");
+        assert_eq!(
+            rows.root().at("/facts/id=b").unwrap_err().code.id,
+            "source::unresolved-pointer"
+        );
         let lines = Source::new(
             "m.jsonl",
             b"{\"step\":1,\"loss\":2.5}\n{\"step\":2,\"loss\":2.25}\n".to_vec(),

@@ -205,7 +205,10 @@ mod tests {
         assert_eq!((on.truth().unwrap(), on.place().line, on.place().column), (true, 9, 7));
         assert_eq!(on.place().excerpt, "  on: true");
         assert_eq!(root.at("/icl_tasks/1/size").unwrap().value().kind, Kind::Number("1e-6".into()));
-        assert_eq!(root.at("label=copa").err().map(|e| e.code.id), Some("source::no-such-place"));
+        assert_eq!(
+            root.at("label=copa").err().map(|e| e.code.id),
+            Some("source::unresolved-pointer")
+        );
     }
 
     #[test]

@@ -26,9 +26,9 @@ pub use kinds::KINDS;
 pub use outcome::{CheckReport, CheckedDocument};
 
 codes! {
-    NOTHING_KNOWN = "check::nothing-known", "no file of a known kind was found", "see `repro explain check` for the supported kinds";
-    NOTHING_ASKED = "check::nothing-asked", "the document contains nothing to check against", "add the config beside the results";
-    INTACT = "check::bundle", "a bundle matches its manifests and receipt", "nothing to do";
+    NOTHING_KNOWN = "check::no-known-file", "no file of a known kind was found", "see `repro explain check` for the supported kinds";
+    NOTHING_ASKED = "check::nothing-to-check", "the document contains nothing to check against", "add the config beside the results";
+    INTACT = "check::intact-bundle", "a bundle matches its manifests and receipt", "nothing to do";
     TOO_MANY = "check::too-many-files", "a folder contains too many files", "pass the subfolders one by one";
     TOO_DEEP = "check::too-deep", "a folder is nested too deeply", "pass an inner folder";
 }

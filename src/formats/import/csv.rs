@@ -242,10 +242,13 @@ mod tests {
                 format!("{columns}\n{}\n{}\n{}\n{}\n", cells[0], cells[1], cells[2], cells[3]);
             let back = text.replacen(cells[2], &format!("{}\n{}", cells[0], cells[2]), 1);
             let run = read(&back, "").unwrap();
-            assert!(run.findings.iter().any(|f| f.error.code.id == "import::told-again"), "{back}");
+            assert!(
+                run.findings.iter().any(|f| f.error.code.id == "import::repeated-steps"),
+                "{back}"
+            );
         }
         let nothing = read("step,lr,val_loss\n1,0.1,\n2,0.1,\n3,0.1,3.5\n1,0.1,\n2,0.1,\n", "");
-        assert_eq!(nothing.unwrap_err().code.id, "import::steps-go-back");
+        assert_eq!(nothing.unwrap_err().code.id, "import::decreasing-step");
     }
 
     #[test]
@@ -254,9 +257,9 @@ mod tests {
             ("step,loss\n0,1\n,2\n", "import::no-step", 3, 1),
             ("step,loss\n0,1,2\n", "source::syntax", 2, 1),
             ("step,loss\n0,high\n", "import::not-a-number", 2, 3),
-            ("step,loss\n5,1\n4,1\n", "import::steps-go-back", 3, 1),
+            ("step,loss\n5,1\n4,1\n", "import::decreasing-step", 3, 1),
             ("a,b\n1,2\n", "import::no-step", 2, 1),
-            ("step,loss\n", "import::no-values", 0, 0),
+            ("step,loss\n", "import::unknown-columns", 0, 0),
         ] {
             let error = read(text, "").unwrap_err();
             let place = (error.place.line, error.place.column);
@@ -272,7 +275,7 @@ mod tests {
         };
         for cut in ["3.99", "3.", "3", ""] {
             let run = read(&format!("{text}{cut}"), "").unwrap();
-            assert_eq!(codes(&run), [("import::torn-value", 4)], "{cut}");
+            assert_eq!(codes(&run), [("import::truncated-value", 4)], "{cut}");
             assert_eq!(
                 (run.torn.clone(), run.last_step()),
                 (Some(Metric::ValidationLoss), Some(30))
@@ -287,7 +290,7 @@ mod tests {
         let run = read("step,eval/wer\n10,0.25\n20,0.21\n30,0.1", "").unwrap();
         assert_eq!(run.torn, Some(Metric::Other("eval/wer".into())));
         let run = read("val_loss,step\n4.5,1000\n4.2,2000\n4.1,30", "").unwrap();
-        assert_eq!((codes(&run), run.evaluations.len()), (vec![("import::torn-line", 4)], 2));
+        assert_eq!((codes(&run), run.evaluations.len()), (vec![("import::truncated-line", 4)], 2));
     }
 
     #[test]
@@ -298,13 +301,13 @@ mod tests {
         let steps: Vec<_> = run.training.iter().map(|row| row.step).collect();
         assert_eq!((steps, run.evaluations.len()), (vec![10, 20, 30, 40], 2));
         let codes: Vec<_> = run.findings.iter().map(|f| f.error.code.id).collect();
-        assert_eq!(codes, ["import::repeated", "import::told-again"]);
+        assert_eq!(codes, ["import::repeated-values", "import::repeated-steps"]);
         for (rest, code, lines) in [
-            ("20,4.3,0.1,4.4\n", "import::told-twice", "`sed '3,4d'`"),
-            ("20,4.2,0.1,4.5\n", "import::told-twice", "`sed '3,4d'`"),
-            ("20,4.2,0.1,4.4\n30,4.0,0.1,\n", "import::told-twice", "`sed '3,4d'`"),
-            ("25,4.2,0.1,\n", "import::steps-go-back", "line 4, for example with `sed '4d'`"),
-            ("20,,0.1,\n", "import::steps-go-back", "`sed '3,4d'`"),
+            ("20,4.3,0.1,4.4\n", "import::conflicting-values", "`sed '3,4d'`"),
+            ("20,4.2,0.1,4.5\n", "import::conflicting-values", "`sed '3,4d'`"),
+            ("20,4.2,0.1,4.4\n30,4.0,0.1,\n", "import::conflicting-values", "`sed '3,4d'`"),
+            ("25,4.2,0.1,\n", "import::decreasing-step", "line 4, for example with `sed '4d'`"),
+            ("20,,0.1,\n", "import::decreasing-step", "`sed '3,4d'`"),
         ] {
             let error = read(&format!("{start}{rest}"), "").unwrap_err();
             assert_eq!(error.code.id, code, "{rest}");
@@ -318,7 +321,7 @@ mod tests {
             read(&format!("step,loss,acc,sec\n10,4.5,0.1,1\n20,4.2,0.2,2\n10,4.5,{acc},3\n"), "")
         };
         assert_eq!(read("0.1").unwrap().training.len(), 2);
-        assert_eq!(read("0.3").unwrap_err().code.id, "import::told-twice");
+        assert_eq!(read("0.3").unwrap_err().code.id, "import::conflicting-values");
     }
 
     proptest::proptest! {

@@ -348,7 +348,7 @@ mod tests {
         ];
         across(&mut groups);
         assert_eq!(codes(&groups[0]), [Vec::<&str>::new()]);
-        assert_eq!(codes(&groups[1]), [vec![], vec!["import::also-elsewhere"]]);
+        assert_eq!(codes(&groups[1]), [vec![], vec!["import::run-in-two-groups"]]);
         assert_eq!(groups[1].counted(), 2);
     }
 }

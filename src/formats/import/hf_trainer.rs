@@ -135,7 +135,7 @@ mod tests {
         let told = |name: &str| run.evaluations[0].get(&Metric::Other(name.into())).unwrap().text();
         assert_eq!((told("eval_wer"), told("eval_runtime"), run.planned), ("2.5", "3.25", None));
         assert_eq!(run.config["num_train_epochs"], "9223372036854775807");
-        assert_eq!(run.findings[0].error.code.id, "import::repeated");
+        assert_eq!(run.findings[0].error.code.id, "import::repeated-values");
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(read(&behind).unwrap().findings[0].error.code.id, "import::steps-differ");
         for (text, code) in [
             ("{}", "source::missing-field"),
-            (&*state("", ""), "import::no-values"),
+            (&*state("", ""), "import::unknown-columns"),
             (&*state("{\"loss\": 1.0}", ""), "import::no-step"),
             (&*state("1", ""), "source::wrong-type"),
             (

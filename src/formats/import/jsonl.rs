@@ -154,11 +154,17 @@ mod tests {
             (
                 "{\"step\":5,\"loss\":1}\n {\"step\":4,\"loss\":2}\n",
                 "",
-                "import::steps-go-back",
+                "import::decreasing-step",
                 2,
                 2,
             ),
-            ("{\"step\":5,\"loss\":1}\n{\"step\":5,\"loss\":2}\n", "", "import::told-twice", 2, 1),
+            (
+                "{\"step\":5,\"loss\":1}\n{\"step\":5,\"loss\":2}\n",
+                "",
+                "import::conflicting-values",
+                2,
+                1,
+            ),
             ("{\"step\":0,\"loss\":\"low\"}\n", "", "import::not-a-number", 1, 18),
             ("{\"step\":0.5,\"loss\":1}\n", "", "import::not-a-number", 1, 9),
             ("{\"step\":-1,\"loss\":1}\n", "", "import::not-a-number", 1, 9),
@@ -166,8 +172,8 @@ mod tests {
             ("{\"step\":0,\"loss\":1}\n{\"step\":\n{}\n", "", "source::syntax", 2, 8),
             ("{\"step\":0,\"step\":1}\n", "", "source::duplicate-key", 1, 11),
             ("[1]\n", "", "source::wrong-type", 1, 1),
-            ("{\"step\":0,\"x\":\"y\"}\n", "", "import::no-values", 0, 0),
-            ("", "", "import::no-values", 0, 0),
+            ("{\"step\":0,\"x\":\"y\"}\n", "", "import::unknown-columns", 0, 0),
+            ("", "", "import::unknown-columns", 0, 0),
             ("{\"step\":0,\"loss\":1}\n", "lr=rate", "import::unknown-name", 0, 0),
         ] {
             let error = read(text, map).unwrap_err();
@@ -202,7 +208,7 @@ mod tests {
         assert_eq!(run.training.len(), 1);
         assert_eq!(
             (run.findings[0].error.code.id, run.findings[0].error.place.line),
-            ("import::torn-line", 2)
+            ("import::truncated-line", 2)
         );
     }
 

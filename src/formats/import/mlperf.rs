@@ -429,7 +429,7 @@ mod tests {
         }
         assert_eq!(read("").unwrap_err().code.id, "import::no-metrics");
         let torn = read(&format!("{}:::MLLOG {{\"na", log("success", "0.92").concat())).unwrap();
-        assert_eq!(torn.findings[0].error.code.id, "import::torn-line");
+        assert_eq!(torn.findings[0].error.code.id, "import::truncated-line");
     }
 
     proptest::proptest! {

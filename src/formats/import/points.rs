@@ -285,7 +285,7 @@ mod tests {
         let told = &run.findings[0].error;
         assert_eq!(
             (told.code.id, told.found.as_str()),
-            ("import::repeated", "2 other values, the first at step 1 of `a`")
+            ("import::repeated-values", "2 other values, the first at step 1 of `a`")
         );
     }
 
@@ -295,7 +295,7 @@ mod tests {
         let run = run(&points, 10).unwrap();
         let steps: Vec<_> = run.training.iter().map(|row| row.step).collect();
         assert_eq!(steps, [0, 10, 20, 22]);
-        assert_eq!(run.findings[0].error.code.id, "import::thinned");
+        assert_eq!(run.findings[0].error.code.id, "import::thinned-steps");
     }
 
     #[test]

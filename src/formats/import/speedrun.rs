@@ -612,10 +612,7 @@ mod tests {
         assert!(run.findings.is_empty());
         for field in ["val_loss:high", "step:keep", "a:{x}", "a:keep!"] {
             let strange = LOG.replace("val_loss:3.2790", &format!("{field} val_loss:3.2790"));
-            assert_eq!(
-                read(&strange).unwrap().findings[0].error.code.id,
-                "import::not-a-metric-line"
-            );
+            assert_eq!(read(&strange).unwrap().findings[0].error.code.id, "import::unparsed-line");
         }
     }
 
@@ -640,14 +637,14 @@ mod tests {
         };
         for end in [1, 5, 12, 20, 40, 57] {
             let torn = &LOG[..LOG.len() - end];
-            let code = if end == 1 { vec![] } else { vec![("import::torn-line", 3)] };
+            let code = if end == 1 { vec![] } else { vec![("import::truncated-line", 3)] };
             assert_eq!(findings(torn), code, "{torn}");
         }
         // Without a line feed, fewer decimals mean a truncated number.
-        assert_eq!(findings("s:0 tel:10.968871\ns:9 tel:3.27"), [("import::torn-line", 2)]);
+        assert_eq!(findings("s:0 tel:10.968871\ns:9 tel:3.27"), [("import::truncated-line", 2)]);
         assert_eq!(findings("s:0 tel:10.968871\ns:9 tel:3.275959"), []);
         let strange = LOG.replace("step:25/50 train_time:827ms", "step:25/50 train_time:827");
-        assert_eq!(findings(&strange), [("import::not-a-metric-line", 2)]);
+        assert_eq!(findings(&strange), [("import::unparsed-line", 2)]);
     }
 
     #[test]

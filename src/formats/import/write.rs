@@ -472,7 +472,9 @@ mod tests {
             prepare: &|_| {},
             work: &|disk, root| match write_on(disk, &import, &root.join("out"), false, 1) {
                 // The earlier import was killed when all bundles were complete; this one named them.
-                Err(errors) if errors.iter().all(|error| error.code.id == "import::exists") => {
+                Err(errors)
+                    if errors.iter().all(|error| error.code.id == "import::existing-bundle") =>
+                {
                     assert_eq!(errors.len(), names.len());
                     Ok(())
                 }

@@ -27,16 +27,16 @@ const OUTLIER: f64 = 30.0;
 const MOST_STEPS: u64 = 1 << 24;
 
 codes! {
-    OTHER_TENSORS = "weights::other-tensors", "a checkpoint does not match its `tensors_sha256` in the receipt", "put the checkpoint that the run wrote into the bundle";
-    OTHER_BEGINNING = "weights::other-beginning", "the first committed state does not match the seed", "commit to the states of the run itself, starting at step 0";
-    OTHER_SHAPES = "weights::other-shapes", "the tensor shapes of a checkpoint do not match the config", "correct the config, or put the run's own checkpoint into the bundle";
+    OTHER_TENSORS = "weights::tensor-digest", "a checkpoint does not match its `tensors_sha256` in the receipt", "put the checkpoint that the run wrote into the bundle";
+    OTHER_BEGINNING = "states::initial-weights", "the first committed state does not match the seed", "commit to the states of the run itself, starting at step 0";
+    OTHER_SHAPES = "weights::tensor-shapes", "the tensor shapes of a checkpoint do not match the config", "correct the config, or put the run's own checkpoint into the bundle";
     IMPOSSIBLE_MOMENTS = "weights::impossible-moments", "no gradients lead to the moments in a checkpoint", "save the moments from the optimizer itself";
-    LOST_SQUARES = "weights::lost-squares", "the second moments fell faster between two checkpoints than the optimizer allows", "put the run's own checkpoints into the bundle";
-    TOO_FAR = "weights::too-far", "a tensor changed more between two checkpoints than the optimizer allows", "put the run's own checkpoints into the bundle";
+    LOST_SQUARES = "weights::second-moments", "the second moments fell faster between two checkpoints than the optimizer allows", "put the run's own checkpoints into the bundle";
+    TOO_FAR = "weights::update-too-large", "a tensor changed more between two checkpoints than the optimizer allows", "put the run's own checkpoints into the bundle";
     NOT_AS_LOGGED = "weights::not-as-logged", "the change of a tensor between two checkpoints does not match the slice", "put the run's own checkpoints and slices into the bundle";
-    NOT_MOVED = "weights::not-moved", "a tensor did not change although its moments are not zero", "put the run's own checkpoints into the bundle";
+    NOT_MOVED = "weights::unchanged-tensor", "a tensor did not change although its moments are not zero", "put the run's own checkpoints into the bundle";
     OUTLIERS = "weights::outlier", "a tensor is much larger than the same tensor in other layers", "inspect the tensor: the cause cannot be determined here";
-    NOT_LOOKED_AT = "weights::not-looked-at", "part of a checkpoint could not be checked", "keep moments, digests and at least two checkpoints";
+    NOT_LOOKED_AT = "weights::unchecked", "part of a checkpoint could not be checked", "keep moments, digests and at least two checkpoints";
 }
 
 /// Computes the initial weights of a model from a seed.

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(steps(HorizonRule::RelaxedReuse), ratio(10, 16));
         for missing in [None, Some(0)] {
             let error = plan(HorizonRule::TotalDn, missing).apply(&run, &run).unwrap_err();
-            assert_eq!(error.code.id, "contract::no-step-size");
+            assert_eq!(error.code.id, "contract::unknown-step-size");
         }
     }
 

@@ -22,7 +22,7 @@ pub use value::StatedValue;
 
 codes! {
     BAD_STEP = "contract::bad-step", "the text after `@` is not a step", "write `PATH@STEP` with a whole number, such as `run.toml@8320`";
-    NO_ONE_CONFIG = "contract::no-one-config", "a bundle does not have exactly one config", "pass the config itself, such as `BUNDLE/data/configs/run.toml`";
-    NO_STEP_SIZE = "contract::no-step-size", "the number of tokens per step is unknown", "pass `--tokens-per-step`, or state batch size and sequence length";
-    NO_ACTIVE = "contract::no-active", "the number of active parameters is unknown", "pass the config, or put `config.json` next to the weights";
+    NO_ONE_CONFIG = "contract::ambiguous-config", "a bundle does not have exactly one config", "pass the config itself, such as `BUNDLE/data/configs/run.toml`";
+    NO_STEP_SIZE = "contract::unknown-step-size", "the number of tokens per step is unknown", "pass `--tokens-per-step`, or state batch size and sequence length";
+    NO_ACTIVE = "contract::unknown-active", "the number of active parameters is unknown", "pass the config, or put `config.json` next to the weights";
 }

@@ -37,8 +37,8 @@ codes! {
     UNKNOWN_FAMILY = "params::unknown-family", "the config has an unknown architecture", "set `model_type` to a known family";
     UNKNOWN_SHAPE_FIELD = "params::unknown-shape-field", "a field that looks like a shape is unknown in this family", "remove it if it does not affect shapes, or count this model elsewhere";
     UNSUPPORTED = "params::unsupported", "the config has a layout that cannot be counted here", "count this model elsewhere";
-    PART_ONLY = "params::part-only", "only the language model can be counted", "count the whole model elsewhere, or state that only the language model is counted";
+    PART_ONLY = "params::language-model-only", "only the language model can be counted", "count the whole model elsewhere, or state that only the language model is counted";
     IMPOSSIBLE_SHAPE = "params::impossible-shape", "the config describes an impossible model", "correct the field";
     OVERFLOW = "params::overflow", "the model has too many parameters to count", "correct the fields";
-    DISAGREE = "params::disagree", "the closed form and the tensor list give different counts, which is a bug in this program", "report the config";
+    DISAGREE = "params::count-mismatch", "the closed form and the tensor list give different counts, which is a bug in this program", "report the config";
 }

@@ -212,7 +212,7 @@ mod tests {
         let closed = |count: u64| Sums::of([(Part::DenseFfn, Size::from(count))]);
         assert!(agree(document.root(), &closed(2 * 18), &tensors).is_ok());
         let error = agree(document.root(), &closed(2 * 15), &tensors).unwrap_err();
-        assert_eq!(error.code.id, "params::disagree");
+        assert_eq!(error.code.id, "params::count-mismatch");
         assert!(error.expected.contains("total: 30") && error.found.contains("total: 36"));
     }
 }

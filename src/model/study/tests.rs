@@ -199,7 +199,7 @@ fn an_equal_active_width_is_held_and_not_solved() {
     };
     assert_eq!(parse(&with(96)).unwrap().arms[0].matched.mismatch, Some(0.0));
     let error = parse(&with(90)).unwrap_err();
-    assert_eq!(error.code.id, "study::no-match");
+    assert_eq!(error.code.id, "study::unmatched-arm");
     assert_eq!(error.expected, "active FFN width within 0.5% of 96");
 }
 
@@ -208,7 +208,7 @@ fn what_cannot_be_matched_is_refused_with_the_nearest() {
     let error = refused("moe_intermediate_size = 48", "moe_intermediate_size = 0");
     assert_eq!(error.code.id, "params::impossible-shape");
     let error = refused(r#"target = "moe" }"#, r#"target = "dense" }"#);
-    assert_eq!(error.code.id, "study::no-match");
+    assert_eq!(error.code.id, "study::unmatched-arm");
     let error = refused(r#"target = "moe" }"#, r#"target = "mixture" }"#);
     assert_eq!(error.code.id, "study::unknown-name");
     let error = refused(
@@ -217,14 +217,14 @@ fn what_cannot_be_matched_is_refused_with_the_nearest() {
     );
     assert_eq!(
         (error.code.id, error.expected.as_str()),
-        ("study::no-match", "a dense feed-forward block whose width changes the count",)
+        ("study::unmatched-arm", "a dense feed-forward block whose width changes the count",)
     );
     let error = refused(
         r#"{ mode = "active", target = "moe" }"#,
         r#"{ mode = "active", target = "moe" }
 model = { hidden_size = 256 }"#,
     );
-    assert_eq!(error.code.id, "study::no-match");
+    assert_eq!(error.code.id, "study::unmatched-arm");
     assert!(error.found.ends_with("at the nearest size"), "{}", error.found);
 }
 
@@ -359,7 +359,7 @@ fn a_stated_rate_needs_no_tuning() {
 #[test]
 fn a_list_that_is_not_the_grid_is_refused_with_the_right_one() {
     let error = refused("\"small-moe-short-s2\",", "\"small-moe-short-s3\",");
-    assert_eq!(error.code.id, "study::other-runs");
+    assert_eq!(error.code.id, "study::run-list");
     assert_eq!(error.found, "without `small-moe-short-s2` and with `small-moe-short-s3`");
     assert!(error.help.contains("  \"small-moe-short-s2\",\n]\n"), "{}", error.help);
     let twice =
@@ -378,10 +378,10 @@ fn what_a_study_may_not_say() {
     for (from, to, code) in [
         ("repro.study/1", "repro.post/2", "study::wrong-schema"),
         ("id = \"small\"", "id = \"other\"", "study::wrong-name"),
-        ("id = \"moe\"", "id = \"dense\"", "study::repeated"),
+        ("id = \"moe\"", "id = \"dense\"", "study::duplicate"),
         ("id = \"moe\"", "id = \"Moe\"", "study::bad-id"),
         ("seeds = [1, 2]", "seeds = []", "study::bad-value"),
-        ("seeds = [1, 2]", "seeds = [1, 1]", "study::repeated"),
+        ("seeds = [1, 2]", "seeds = [1, 1]", "study::duplicate"),
         ("seed = 9", "seed = 2", "study::bad-value"),
         ("rates = [1e-3, 2e-3, 4e-3, 8e-3]", "rates = [1e-3, 2e-3, 4e-3]", "study::bad-value"),
         (
@@ -441,7 +441,7 @@ fn another_study_file_is_not_the_pinned_one() {
     assert_eq!(study.check_pin(&study.digest(), &place), Ok(()));
     let edited = parse(&text("# later", RUNS)).unwrap();
     let error = edited.check_pin(&study.digest(), &place).unwrap_err();
-    assert_eq!((error.code.id, &error.place), ("study::wrong-study", &place));
+    assert_eq!((error.code.id, &error.place), ("study::pin-mismatch", &place));
 }
 
 proptest! {

@@ -46,7 +46,7 @@ codes! {
     UNKNOWN_VALUE = "data::unknown-value", "a field of the data has an unknown value", "write one of the expected values";
     NO_FOLDER = "data::no-folder", "no data folder was given", "pass `--data DIR`: files that a config refers to are read only from this folder";
     NOT_IN_FOLDER = "data::not-in-folder", "a file is missing from the data folder", "put the file into the `--data` folder";
-    OTHER_TEXT = "data::other-text", "the text differs from the one that the study pins", "fetch the text again, or correct `sha256`";
+    OTHER_TEXT = "data::different-text", "the text differs from the one that the study pins", "fetch the text again, or correct `sha256`";
     TOO_LARGE = "data::too-large", "a file is too large", "use a smaller file";
     TOO_LITTLE_TEXT = "data::too-little-text", "the text is too short for the three parts of the split", "use a longer text, smaller documents, or smaller splits";
     CONTEXT_TOO_LONG = "data::context-too-long", "the context is longer than the data", "shorten `seq_len`, or use a longer text";
@@ -55,5 +55,5 @@ codes! {
     NO_FILES = "data::no-tokenizer-files", "this program was built without support for `tokenizer.json` files", "build it with `--features tokenizers`, or write `bytes`";
     UNKNOWN_BYTES = "data::unknown-bytes", "the byte values of a tokenizer's tokens are unknown", "use a byte-level tokenizer, one with byte fallback, or `bytes`";
     NOT_ROUND_TRIP = "data::not-round-trip", "decoding the tokens of a text does not reproduce the text", "use a lossless tokenizer, or `bytes`";
-    VOCABULARY = "data::vocabulary", "the model's vocabulary is smaller than the tokenizer's", "set `vocab_size` to the tokenizer's vocabulary size";
+    VOCABULARY = "data::vocabulary-too-small", "the model's vocabulary is smaller than the tokenizer's", "set `vocab_size` to the tokenizer's vocabulary size";
 }

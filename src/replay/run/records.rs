@@ -331,11 +331,11 @@ mod tests {
         let (mut records, found) = open(temporary.path(), &two).unwrap();
         assert_eq!((found.again, found.torn), (2, 0));
         let other = records.add(&mut writer, 3, record(3, 0.25), &json!({})).unwrap_err();
-        assert_eq!((other.code.id, other.place.line), ("train::differs", 3));
+        assert_eq!((other.code.id, other.place.line), ("train::step-differs", 3));
         assert!(other.found.starts_with("`loss` 0.25 instead of 0.1666"), "{other}");
         drop(records);
         let (records, _) = open(temporary.path(), &two).unwrap();
-        assert_eq!(records.check_end().unwrap_err().code.id, "train::differs");
+        assert_eq!(records.check_end().unwrap_err().code.id, "train::step-differs");
         assert_eq!(std::fs::read_to_string(temporary.path().join(METRICS)).unwrap(), text);
     }
 

@@ -18,6 +18,6 @@ use repro_core::source::codes;
 
 codes! {
     NOT_A_REPORT = "compare::not-a-report", "a file is not a report that can be compared", "write one with `repro verify --output json=FILE` or `repro check --output json=FILE`";
-    TWICE = "compare::twice", "a report has two entries with the same name", "write the report again";
-    OTHER_KIND = "compare::other-kinds", "the two reports come from different commands", "compare two reports of `repro verify`, or two of `repro check`";
+    TWICE = "compare::duplicate-entry", "a report has two entries with the same name", "write the report again";
+    OTHER_KIND = "compare::different-commands", "the two reports come from different commands", "compare two reports of `repro verify`, or two of `repro check`";
 }

@@ -28,15 +28,15 @@ use repro_core::source::codes;
 
 codes! {
     BAD_PLAN = "cluster::bad-plan", "the plan is malformed, truncated or modified", "create it again with `repro cluster plan`";
-    OTHER_PROGRAM = "cluster::other-program", "the plan was made by a different build of `repro`", "use one build of `repro` for plan, work and merge";
+    OTHER_PROGRAM = "cluster::different-build", "the plan was made by a different build of `repro`", "use one build of `repro` for plan, work and merge";
     CHANGED = "cluster::changed", "an input changed after the plan was made", "restore the input, or plan again; results for unchanged inputs are reused";
-    NO_STEPS = "cluster::no-steps", "this build cannot execute training steps", "use a build that includes the trainer";
-    NOT_KEPT = "cluster::not-kept", "a result cannot be stored", "fix the reported error, then start the worker again";
+    NO_STEPS = "cluster::no-trainer", "this build cannot execute training steps", "use a build that includes the trainer";
+    NOT_KEPT = "cluster::unstored-result", "a result cannot be stored", "fix the reported error, then start the worker again";
     NOT_SIGNED = "cluster::not-signed", "a result is not signed with a trusted key", "find out who wrote it; `repro cluster work --sign KEY` recomputes it";
-    DOUBLED = "cluster::doubled", "two results for the same item differ", "find the faulty worker, delete its results, and start the workers again";
-    MISSING = "cluster::missing", "items have no result", "start the workers again; they skip finished items";
-    EMPTY = "cluster::empty", "the results store is empty", "check the path of the store, and whether its worker ran";
+    DOUBLED = "cluster::conflicting-results", "two results for the same item differ", "find the faulty worker, delete its results, and start the workers again";
+    MISSING = "cluster::missing-results", "items have no result", "start the workers again; they skip finished items";
+    EMPTY = "cluster::empty-store", "the results store is empty", "check the path of the store, and whether its worker ran";
     DAMAGED = "cluster::damaged", "a result file is damaged", "start the workers again to recompute it";
-    OTHER_PLAN = "cluster::other-plan", "results belong to a different plan of the same work", "delete them, or use `--shared` if plans share a store";
-    FOREIGN = "cluster::foreign", "results do not belong to this plan", "delete them, or use `--shared` if plans share a store";
+    OTHER_PLAN = "cluster::different-plan", "results belong to a different plan of the same work", "delete them, or use `--shared` if plans share a store";
+    FOREIGN = "cluster::unrelated-results", "results do not belong to this plan", "delete them, or use `--shared` if plans share a store";
 }

@@ -50,7 +50,7 @@ codes! {
     OUTSIDE = "draft::outside", "a bundle is outside the project's `receipts/` folder", "move it into `receipts/`, where `repro verify` finds it";
     EXISTS = "draft::exists", "a post with this name exists", "pass `--update` to redraft its unconfirmed statements";
     NO_POST = "draft::no-post", "there is no post to update", "draft it first, without `--update`";
-    OTHER_TEXT = "draft::other-text", "`repro/` contains a different text with this name", "pass the text in `repro/`, or rename yours";
+    OTHER_TEXT = "draft::text-conflict", "`repro/` contains a different text with this name", "pass the text in `repro/`, or rename yours";
     NO_NUMBERS = "draft::no-numbers", "the text contains no numbers", "pass a text with numbers";
 }
 

@@ -37,8 +37,8 @@ const COMPARED_IN_A_STEP: usize = 16;
 const SEED: &str = "seed";
 codes! {
     DEPARTS = "test::departs-from-plan", "a comparison departs from the plan of its runs", "compare all planned runs with the planned test";
-    OTHER_QUANTITY = "test::other-quantity", "the two compared groups measure different quantities", "compare the same quantity: `a.loss < b.loss`";
-    NO_REPETITIONS = "test::no-repetitions", "the runs in a group differ in more than their seeds", "make one group per setting";
+    OTHER_QUANTITY = "test::different-quantities", "the two compared groups measure different quantities", "compare the same quantity: `a.loss < b.loss`";
+    NO_REPETITIONS = "test::not-repetitions", "the runs in a group differ in more than their seeds", "make one group per setting";
 }
 
 /// Why a comparison of runs decides nothing, whatever it comes to.

@@ -16,7 +16,7 @@ use crate::run_design::ALPHA;
 use crate::value::{Evaluated, PrintedRuns, Quantity};
 
 codes! {
-    SPREADS_DISAGREE = "order::meaning-of-spread", "the comparison depends on what ± means, or on unprinted digits", "state what ± is, or publish the runs";
+    SPREADS_DISAGREE = "order::ambiguous-error-bars", "the comparison depends on what ± means, or on unprinted digits", "state what ± is, or publish the runs";
 }
 
 /// One side of an order: runs by their printed mean, or a number to hold them against.
@@ -253,7 +253,7 @@ mod tests {
         let same = || runs("1.0", "0.1");
         assert_eq!(code(&less(same(), same()).judge(&[])), "order::within-noise");
         // As standard deviations these differ, as standard errors they do not.
-        let divided = "order::meaning-of-spread";
+        let divided = "order::ambiguous-error-bars";
         assert_eq!(code(&less(same(), runs("1.3", "0.1")).judge(&[])), divided);
         let limit = OrderSide::Number(Box::new(printed("1.3")));
         assert_eq!(code(&less(same(), limit).judge(&[])), divided);

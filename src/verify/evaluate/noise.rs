@@ -20,9 +20,9 @@ codes! {
     WRONG_WAY = "order::wrong-way", "the evidence shows the opposite order", "correct the text";
     DISAGREE = "stats::disagree", "two implementations of a distribution disagree, so neither is used", "report the values to the maintainers of `repro`; `repro stats` with the same numbers shows both";
     ONE_RUN = "order::one-run", "one run per arm, seed noise unknown", "repeat the runs with other seeds, or write `printed(a) < printed(b)`";
-    OF_MEANS = "order::of-means", "the comparison is between summaries of several runs (means, extremes, standard deviations)", "compare the groups, `a.loss < b.loss`, to test against noise; or write `printed(max(a.loss)) < printed(min(b.loss))`";
+    OF_MEANS = "order::summary-comparison", "the comparison is between summaries of several runs (means, extremes, standard deviations)", "compare the groups, `a.loss < b.loss`, to test against noise; or write `printed(max(a.loss)) < printed(min(b.loss))`";
     WITHIN_NOISE = "order::within-noise", "the difference is within the noise between runs", "add runs, or describe the result as open";
-    NO_FAMILY = "order::no-family", "the plan adjusts this comparison's p over a family of tests", "list the family: `significant(p(a, b), family = [p(a, b), ...])`";
+    NO_FAMILY = "order::unlisted-family", "the plan adjusts this comparison's p over a family of tests", "list the family: `significant(p(a, b), family = [p(a, b), ...])`";
     COARSE = "order::too-coarse", "the printed digits do not decide the relation", "publish the numbers with more digits";
     NOT_EQUAL = "order::not-equal", "two values that should be equal differ", "correct the text";
     ARE_EQUAL = "order::equal", "two values that should differ are equal", "correct the text";

@@ -50,7 +50,7 @@ pub enum PostRole {
 
 codes! {
     NO_NUMBER = "excused::no-number", "an excused quote contains no number", "quote the number that carries no claim, or remove the excuse";
-    NOT_THERE = "excused::not-there", "the text does not contain the excused words", "copy the quote from the text, or remove the excuse";
+    NOT_THERE = "excused::missing-quote", "the text does not contain the excused words", "copy the quote from the text, or remove the excuse";
 }
 
 /// The kind of a statement.

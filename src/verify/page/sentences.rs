@@ -11,7 +11,7 @@ use crate::work::MOST_QUOTED;
 
 codes! {
     LONG_QUOTE = "post::long-quote", "the quote is too long", "quote the sentences one by one";
-    NOTHING_SAID = "post::nothing-said", "a sentence has no binding, or has both a binding and `missing`", "add `is` (one expression per number) or `says` (a relation), or describe the missing evidence in `missing`";
+    NOTHING_SAID = "post::unbound-sentence", "a sentence has no binding, or has both a binding and `missing`", "add `is` (one expression per number) or `says` (a relation), or describe the missing evidence in `missing`";
 }
 
 /// The kind of a sentence: only a sentence that asserts a fact can be wrong.

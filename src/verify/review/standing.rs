@@ -14,8 +14,8 @@ codes! {
     DISPUTED = "review::disputed", "a reviewer disputes that the words mean the fact", "settle it with the reviewer, who can approve later with `repro review POST`";
     UNANSWERED_LINT = "review::unanswered-lint", "the words do not fit the fact, and nobody has answered the lint", "correct the binding, or answer with `reading = \"why\"` in the statement";
     FORGED = "review::forged", "the signature of a review record does not match the record", "remove the record, and review the claim again";
-    BROKEN = "review::broken", "a review record cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
-    VOID = "review::void", "the claim changed after it was reviewed", "review it again with `repro review POST`";
+    BROKEN = "review::unusable-record", "a review record cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
+    VOID = "review::outdated", "the claim changed after it was reviewed", "review it again with `repro review POST`";
 }
 
 /// The most records that are looked at for one claim.
@@ -380,7 +380,7 @@ mod tests {
             change(&mut other);
             let (claim, codes) = reviewed.applied(other);
             assert_eq!(claim.meaning.read_by, Some(ReadBy::Author));
-            assert_eq!(codes, ["review::void"]);
+            assert_eq!(codes, ["review::outdated"]);
             claim.meaning.review.void_since.unwrap()
         };
         let fact = changed(|claim| claim.meaning.fact.as_mut().unwrap().shape += ", held-out");

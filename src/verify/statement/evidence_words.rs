@@ -14,7 +14,7 @@ use crate::names::{self, Likeness};
 use crate::value::{EvidenceWords, Quantity};
 
 codes! {
-    OTHER_TEXT = "value::other-words", "the evidence has different words", "correct the text or the expression";
+    OTHER_TEXT = "value::different-words", "the evidence has different words", "correct the text or the expression";
 }
 
 /// The words in the text.
@@ -110,20 +110,20 @@ mod tests {
     fn a_name_that_stands_alone_is_the_name_or_another() {
         assert_eq!(of("AdamW", "AdamW"), "verified");
         assert_eq!(of("`adamw`", "AdamW"), "verified");
-        assert_eq!(of("Muon", "AdamW"), "value::other-words!");
-        assert_eq!(of("Adam", "AdamW"), "value::other-words!");
+        assert_eq!(of("Muon", "AdamW"), "value::different-words!");
+        assert_eq!(of("Adam", "AdamW"), "value::different-words!");
         assert_eq!(of("fp32", "float32"), "verified");
-        assert_eq!(of("bf16", "float32"), "value::other-words!");
+        assert_eq!(of("bf16", "float32"), "value::different-words!");
         assert_eq!(of("yes", "true"), "verified");
-        assert_eq!(of("✗", "true"), "value::other-words!");
+        assert_eq!(of("✗", "true"), "value::different-words!");
         assert_eq!(of("55897ee", "55897eef4dcfb5682507"), "verified");
-        assert_eq!(of("55897e", "55897eef4dcfb5682507"), "value::perhaps-same-name");
-        assert_eq!(of("12345ef", "55897eef4dcfb5682507"), "value::other-words!");
-        assert_eq!(of("clean", "false"), "value::perhaps-same-name");
+        assert_eq!(of("55897e", "55897eef4dcfb5682507"), "value::ambiguous-name");
+        assert_eq!(of("12345ef", "55897eef4dcfb5682507"), "value::different-words!");
+        assert_eq!(of("clean", "false"), "value::ambiguous-name");
         assert_eq!(of("v0.1.0", "0.1.0"), "verified");
-        assert_eq!(of("v0.1.1", "0.1.0"), "value::other-words!");
+        assert_eq!(of("v0.1.1", "0.1.0"), "value::different-words!");
         assert_eq!(of("`portable-f32/1`", "portable-f32/1"), "verified");
-        assert_eq!(of("`portable-f32/2`", "portable-f32/1"), "value::other-words!");
+        assert_eq!(of("`portable-f32/2`", "portable-f32/1"), "value::different-words!");
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(of("We used AdamW.", "adamw"), "verified");
         assert_eq!(of("We use GPT-2.", "gpt2"), "verified");
         assert_eq!(of("Trained with warmup-stable-decay (WSD).", "wsd"), "verified");
-        assert_eq!(of("We used Muon throughout.", "adamw"), "value::other-words");
+        assert_eq!(of("We used Muon throughout.", "adamw"), "value::different-words");
     }
 
     #[test]
@@ -141,9 +141,9 @@ mod tests {
         assert_eq!(of("2026-01-09", moment), "verified");
         assert_eq!(of("9 January 2026", moment), "verified");
         assert_eq!(of("2026-01-09 02:08", moment), "verified");
-        assert_eq!(of("2026-01-09 02:08:11", moment), "value::other-words!");
-        assert_eq!(of("January 8, 2026", moment), "value::other-words");
-        assert_eq!(of("January 7, 2026", moment), "value::other-words!");
+        assert_eq!(of("2026-01-09 02:08:11", moment), "value::different-words!");
+        assert_eq!(of("January 8, 2026", moment), "value::different-words");
+        assert_eq!(of("January 7, 2026", moment), "value::different-words!");
         assert_eq!(of("2026-01-09 02:08:10", "2026-01-09"), "order::too-coarse");
     }
 }

@@ -8,7 +8,7 @@ use crate::library::Library;
 use crate::value::Leaf;
 
 codes! {
-    BEYOND_DATA = "value::beyond-data", "a run counts more tokens than the data in its receipt", "correct the receipt's data or its horizon";
+    BEYOND_DATA = "value::tokens-beyond-data", "a run counts more tokens than the data in its receipt", "correct the receipt's data or its horizon";
 }
 
 /// The fields of a run that count the tokens of its training.

@@ -27,7 +27,7 @@ use crate::page::{
 use crate::value::{Evaluated, Leaf};
 
 codes! {
-    NOT_THERE = "sentence::not-there", "the text does not contain these words", "copy the quote from the text";
+    NOT_THERE = "sentence::missing-quote", "the text does not contain these words", "copy the quote from the text";
     NO_EVIDENCE = "value::no-evidence", "the value is not derived from evidence", "bind the number to evidence";
 }
 

@@ -28,7 +28,7 @@ use crate::reading::{self, ColumnCell, NumberInQuote};
 use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity};
 
 codes! {
-    OTHER_COUNT = "sentence::other-count", "the number of bindings does not match the numbers in the quote", "give one expression per number, in order; excuse a number with `\"_ the reason\"`";
+    OTHER_COUNT = "sentence::binding-count-differs", "the number of bindings does not match the numbers in the quote", "give one expression per number, in order; excuse a number with `\"_ the reason\"`";
     RELATION_AS_NUMBER = "sentence::relation-as-number", "a number is bound to a relation", "move the relation (`a = b`, `a < b`) to `says`; use `is` for the numbers in the quote";
     SINGLE_SOURCE = "value::single-source", "the post is the only source", "bind the number to a second document, or to the values it follows from";
 }

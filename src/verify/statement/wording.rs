@@ -12,7 +12,7 @@ use crate::page::{Mood, Sentence};
 codes! {
     NOT_A_FACT = "sentence::not-a-fact", "advice or definition", "nothing to do: only facts are checked";
     PREMISE = "sentence::premise", "a refutation needs a premise that the text does not state", "decide whether the text means the premise";
-    NO_MEANING = "sentence::no-meaning", "a word of degree has no stated threshold", "state the amount in numbers";
+    NO_MEANING = "sentence::no-threshold", "a word of degree has no stated threshold", "state the amount in numbers";
     READINGS_DIFFER = "sentence::readings-differ", "the sentence is true in one reading and not in another", "state which reading is meant";
 }
 

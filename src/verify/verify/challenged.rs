@@ -12,9 +12,9 @@ use repro_report::outcome::{ChallengeReport, ClaimReport, Impact, Method, Outcom
 use serde::{Deserialize, Serialize};
 
 codes! {
-    OTHER_STATE = "challenge::other-state", "the replayed step range does not end in the committed state", "the run was not trained as committed: see `repro replay BUNDLE --full`";
+    OTHER_STATE = "challenge::state-differs", "the replayed step range does not end in the committed state", "the run was not trained as committed: see `repro replay BUNDLE --full`";
     KNOWN_SEED = "challenge::known-seed", "the seed of the challenge was public before the states were committed", "draw again from a later round of the beacon";
-    NOT_REACHED = "challenge::not-reached", "a step range was not replayed", "fix the reported cause if you can, and draw it again";
+    NOT_REACHED = "challenge::unreplayed-range", "a step range was not replayed", "fix the reported cause if you can, and draw it again";
 }
 
 /// The walks that a challenge asks for.

@@ -9,11 +9,11 @@ use repro_model::study::Study;
 use repro_report::outcome::{ClaimReport, Outcome};
 
 codes! {
-    NO_PLAN = "plan::not-there", "the commit in the receipt does not contain the plan", "record the commit that contains the plan";
+    NO_PLAN = "plan::not-in-commit", "the commit in the receipt does not contain the plan", "record the commit that contains the plan";
     OTHER_PLAN = "plan::other", "the commit in the receipt contains a different plan", "record the commit of the plan that the run followed";
     SHORTENED = "plan::shortened", "runs were removed from the plan after it was committed", "restore the runs, and report them or state why they were not made";
     CHANGED = "plan::changed", "the plan changed after it was committed", "put later changes into a new study";
-    NOT_OLDER = "plan::not-older", "the commit in the receipt already contains the run", "record the commit of the plan, from before the run";
+    NOT_OLDER = "plan::committed-after-run", "the commit in the receipt already contains the run", "record the commit of the plan, from before the run";
 }
 
 /// The contents of a repository at a commit.

@@ -31,11 +31,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 codes! {
-    UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
-    OTHER_COUNT = "verify::other-count", "the parameter counts in the receipt and in its config differ", "correct the receipt's `model`";
-    NOT_AT_HAND = "verify::not-at-hand", "a file listed in the receipt is not in the bundle", "pass `--artifacts DIR` with the folder that contains it";
-    OTHER_ARTIFACT = "verify::other-artifact", "a file does not match the digest in the receipt", "download the file again, or ask the author for it";
-    SHAPE_UNSEEN = "verify::shape-unseen", "no tensors confirm the model's shape", "keep a checkpoint or a slice";
+    UNCOUNTED = "verify::uncountable-config", "the config's parameters cannot be counted", "see `repro params`";
+    OTHER_COUNT = "verify::parameter-count-differs", "the parameter counts in the receipt and in its config differ", "correct the receipt's `model`";
+    NOT_AT_HAND = "verify::missing-artifact", "a file listed in the receipt is not in the bundle", "pass `--artifacts DIR` with the folder that contains it";
+    OTHER_ARTIFACT = "verify::changed-artifact", "a file does not match the digest in the receipt", "download the file again, or ask the author for it";
+    SHAPE_UNSEEN = "verify::unconfirmed-shape", "no tensors confirm the model's shape", "keep a checkpoint or a slice";
     EMITTER_PROBLEMS = "verify::emitter-problems", "the run recorder could not write everything", "see `extra.emitter_problems` in the receipt";
 }
 

@@ -119,7 +119,7 @@ pub const CASES: &[Case] = &[
             fs::create_dir(p).unwrap();
         };
     }),
-    ("no bundle", "bundle::absent", |f| f.disk = |p| fs::remove_dir_all(p).unwrap()),
+    ("no bundle", "bundle::not-found", |f| f.disk = |p| fs::remove_dir_all(p).unwrap()),
     ("a manifest of files outside `data/`", "bundle::extra-file", |f| {
         f.manifest = |n, t| {
             let line = format!("{}  bag-info.txt\n", Digest::of(b""));
@@ -271,14 +271,14 @@ pub const CASES: &[Case] = &[
             fs::write(p.join(METRICS), text + "{}\n").unwrap();
         };
     }),
-    ("a sparse giant declared small", "bundle::sparse", |f| {
+    ("a sparse giant declared small", "bundle::sparse-file", |f| {
         f.disk = |p| sparse(&p.join(WEIGHTS), 1 << 40);
     }),
-    ("a sparse giant declared as it is", "bundle::sparse", |f| {
+    ("a sparse giant declared as it is", "bundle::sparse-file", |f| {
         f.statement = |s| s["predicate"]["files"][0]["bytes"] = json!(1_u64 << 40);
         f.disk = |p| sparse(&p.join(WEIGHTS), 1 << 40);
     }),
-    ("a sparse giant of zeros behind the real bytes", "bundle::sparse", |f| {
+    ("a sparse giant of zeros behind the real bytes", "bundle::sparse-file", |f| {
         f.disk = |p| {
             let file = fs::OpenOptions::new().write(true).open(p.join(WEIGHTS)).unwrap();
             file.set_len(1 << 34).unwrap();

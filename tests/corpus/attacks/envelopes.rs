@@ -13,14 +13,14 @@ use super::signing::{
 };
 
 pub const CASES: &[Case] = &[
-    ("an older media type", "signature::other-format", |f| {
+    ("an older media type", "signature::unsupported-format", |f| {
         sign(f, |files| {
             enveloped(files, |e| {
                 e["mediaType"] = json!("application/vnd.dev.sigstore.bundle+json;version=0.2")
             })
         });
     }),
-    ("a media type in capitals", "signature::other-format", |f| {
+    ("a media type in capitals", "signature::unsupported-format", |f| {
         sign(f, |files| {
             enveloped(files, |e| {
                 e["mediaType"] = json!("APPLICATION/vnd.dev.sigstore.bundle.v0.3+json")
@@ -30,12 +30,12 @@ pub const CASES: &[Case] = &[
     ("no media type", "source::missing-field", |f| {
         sign(f, |files| enveloped(files, |e| drop(e.as_object_mut().unwrap().remove("mediaType"))));
     }),
-    ("another payload type", "signature::other-format", |f| {
+    ("another payload type", "signature::unsupported-format", |f| {
         sign(f, |files| {
             enveloped(files, |e| e["dsseEnvelope"]["payloadType"] = json!("text/plain"))
         });
     }),
-    ("another payload type, signed as such", "signature::other-format", |f| {
+    ("another payload type, signed as such", "signature::unsupported-format", |f| {
         sign(f, |files| {
             let payload = canonical(&statement(files)).unwrap();
             let mut e = envelope(
@@ -63,20 +63,20 @@ pub const CASES: &[Case] = &[
             text(&envelope(payload.as_bytes(), &der(payload.as_bytes(), OWN), OWN))
         });
     }),
-    ("an older type of statement", "signature::other-format", |f| {
+    ("an older type of statement", "signature::unsupported-format", |f| {
         sign(f, |files| {
             stating(files, |s| s["_type"] = json!("https://in-toto.io/Statement/v0.1"))
         });
     }),
-    ("an older type of what it says", "signature::other-format", |f| {
+    ("an older type of what it says", "signature::unsupported-format", |f| {
         sign(f, |files| {
             stating(files, |s| s["predicateType"] = json!("https://model_signing/Digests/v0.1"))
         });
     }),
-    ("no signatures in the envelope", "signature::not-one", |f| {
+    ("no signatures in the envelope", "signature::wrong-signature-count", |f| {
         sign(f, |files| enveloped(files, |e| e["dsseEnvelope"]["signatures"] = json!([])));
     }),
-    ("a second signature, good as well", "signature::not-one", |f| {
+    ("a second signature, good as well", "signature::wrong-signature-count", |f| {
         sign(f, |files| {
             enveloped(files, |e| {
                 let first = e["dsseEnvelope"]["signatures"][0].clone();
@@ -84,7 +84,7 @@ pub const CASES: &[Case] = &[
             })
         });
     }),
-    ("a signature of nobody before the good one", "signature::not-one", |f| {
+    ("a signature of nobody before the good one", "signature::wrong-signature-count", |f| {
         sign(f, |files| {
             enveloped(files, |e| {
                 e["dsseEnvelope"]["signatures"]

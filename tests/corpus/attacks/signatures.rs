@@ -19,16 +19,20 @@ pub const KEYS: &[Case] = &[
     ("no signature where the author pinned a key", "signature::unsigned", |f| {
         f.post = Some(pinned)
     }),
-    ("a signature by somebody else", "signature::other-key", |f| {
+    ("a signature by somebody else", "signature::different-key", |f| {
         sign(f, |files| text(&signed(files, OTHER)))
     }),
-    ("a signature by somebody else where the author pinned a key", "signature::other-key", |f| {
-        f.sign = Some(|files| text(&signed(files, OTHER)));
-        f.post = Some(pinned);
-    }),
+    (
+        "a signature by somebody else where the author pinned a key",
+        "signature::different-key",
+        |f| {
+            f.sign = Some(|files| text(&signed(files, OTHER)));
+            f.post = Some(pinned);
+        },
+    ),
     (
         "a signature by the caller's key where the author pinned another",
-        "signature::other-key",
+        "signature::different-key",
         |f| {
             f.sign = Some(|files| text(&signed(files, OTHER)));
             f.pubkey = Some(OTHER);
@@ -37,7 +41,7 @@ pub const KEYS: &[Case] = &[
     ),
     (
         "a signature by the author where the caller asks for another key",
-        "signature::other-key",
+        "signature::different-key",
         |f| {
             f.sign = Some(|files| text(&signed(files, OWN)));
             f.pubkey = Some(OTHER);
@@ -72,7 +76,7 @@ pub const KEYS: &[Case] = &[
             text(&envelope)
         });
     }),
-    ("a certificate in place of a key", "signature::other-material", |f| {
+    ("a certificate in place of a key", "signature::signed-with-certificate", |f| {
         sign(f, |files| {
             enveloped(files, |e| {
                 e["verificationMaterial"] =
@@ -80,14 +84,14 @@ pub const KEYS: &[Case] = &[
             })
         });
     }),
-    ("a certificate beside the key", "signature::other-format", |f| {
+    ("a certificate beside the key", "signature::unsupported-format", |f| {
         sign(f, |files| {
             enveloped(files, |e| {
                 e["verificationMaterial"]["certificate"] = json!({"rawBytes": "AA=="})
             })
         });
     }),
-    ("a chain of certificates", "signature::other-material", |f| {
+    ("a chain of certificates", "signature::signed-with-certificate", |f| {
         sign(f, |files| {
             enveloped(files, |e| {
                 e["verificationMaterial"] =
@@ -95,7 +99,7 @@ pub const KEYS: &[Case] = &[
             })
         });
     }),
-    ("neither key nor certificate", "signature::other-format", |f| {
+    ("neither key nor certificate", "signature::unsupported-format", |f| {
         sign(f, |files| {
             enveloped(files, |e| e["verificationMaterial"] = json!({"tlogEntries": []}))
         });
@@ -107,7 +111,7 @@ pub const KEYS: &[Case] = &[
             })
         });
     }),
-    ("the name of the key with other line ends", "signature::other-key", |f| {
+    ("the name of the key with other line ends", "signature::different-key", |f| {
         sign(f, |files| {
             enveloped(files, |e| {
                 let pem = pem(OWN).replace('\n', "\r\n");
@@ -237,7 +241,7 @@ pub const STATEMENTS: &[Case] = &[
             })
         });
     }),
-    ("two subjects", "signature::other-format", |f| {
+    ("two subjects", "signature::unsupported-format", |f| {
         sign(f, |files| {
             stating(files, |s| {
                 let again = s["subject"][0].clone();
@@ -245,7 +249,7 @@ pub const STATEMENTS: &[Case] = &[
             })
         });
     }),
-    ("no subject", "signature::other-format", |f| {
+    ("no subject", "signature::unsupported-format", |f| {
         sign(f, |files| stating(files, |s| s["subject"] = json!([])))
     }),
     ("a subject with a second digest", "source::unknown-field", |f| {
@@ -318,11 +322,11 @@ pub const IDENTITIES: &[Case] = &[
         f.sign = Some(|files| text(&signed(files, OWN)));
         f.post = Some(|_| post("run-1", &format!("sha256:{}", hint(OWN))));
     }),
-    ("a high-s copy where another key is asked for", "signature::other-key", |f| {
+    ("a high-s copy where another key is asked for", "signature::different-key", |f| {
         f.sign = Some(|files| text(&high(files)));
         f.pubkey = Some(OTHER);
     }),
-    ("a high-s copy as a second signature", "signature::not-one", |f| {
+    ("a high-s copy as a second signature", "signature::wrong-signature-count", |f| {
         sign(f, |files| {
             let (mut both, second) = (signed(files, OWN), high(files));
             let second = second["dsseEnvelope"]["signatures"][0].clone();

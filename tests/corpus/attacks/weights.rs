@@ -32,7 +32,7 @@ pub const CASES: &[Case] = &[
     ("a header beyond the cap in a file that has it", "bundle::bad-weights", |f| {
         f.put(WEIGHTS, safetensors(&format!("{{}}{}", " ".repeat(16 << 20)), b""));
     }),
-    ("a header of no bytes", "checkpoint::tensor", |f| f.put(WEIGHTS, safetensors("", b""))),
+    ("a header of no bytes", "checkpoint::bad-tensor", |f| f.put(WEIGHTS, safetensors("", b""))),
     ("a header that is cut short by its length", "source::syntax", |f| {
         let mut file = weights([0.0; 4]);
         file[0] -= 1;
@@ -45,13 +45,13 @@ pub const CASES: &[Case] = &[
     }),
     ("an empty file", "bundle::bad-weights", |f| f.put(WEIGHTS, "")),
     ("seven bytes", "bundle::bad-weights", |f| f.put(WEIGHTS, [0; 7])),
-    ("a length and nothing else", "checkpoint::tensor", |f| f.put(WEIGHTS, [0; 8])),
+    ("a length and nothing else", "checkpoint::bad-tensor", |f| f.put(WEIGHTS, [0; 8])),
     // The text of the header.
-    ("a header that is a list", "checkpoint::tensor", |f| header(f, "[]")),
-    ("a space before the header", "checkpoint::tensor", |f| {
+    ("a header that is a list", "checkpoint::bad-tensor", |f| header(f, "[]")),
+    ("a space before the header", "checkpoint::bad-tensor", |f| {
         header(f, &format!(" {{\"w\":{{{ONE}}}}}"))
     }),
-    ("a byte order mark before the header", "checkpoint::tensor", |f| {
+    ("a byte order mark before the header", "checkpoint::bad-tensor", |f| {
         header(f, &format!("\u{feff}{{\"w\":{{{ONE}}}}}"));
     }),
     ("a second header behind the first", "source::syntax", |f| {
@@ -98,31 +98,33 @@ pub const CASES: &[Case] = &[
     ("metadata that is a list", "source::wrong-type", |f| {
         header(f, &format!("{{\"__metadata__\":[],\"w\":{{{ONE}}}}}"));
     }),
-    ("a tensor without a name", "checkpoint::tensor", |f| {
+    ("a tensor without a name", "checkpoint::bad-tensor", |f| {
         header(f, &format!("{{\"\":{{{ONE}}}}}"))
     }),
-    ("a control character in a name", "checkpoint::tensor", |f| {
+    ("a control character in a name", "checkpoint::bad-tensor", |f| {
         header(f, &format!("{{\"w\\u001b[2J\":{{{ONE}}}}}"));
     }),
-    ("a NUL in a name", "checkpoint::tensor", |f| {
+    ("a NUL in a name", "checkpoint::bad-tensor", |f| {
         header(f, &format!("{{\"w\\u0000\":{{{ONE}}}}}"))
     }),
-    ("a line feed in a name", "checkpoint::tensor", |f| {
+    ("a line feed in a name", "checkpoint::bad-tensor", |f| {
         header(f, &format!("{{\"w\\n\":{{{ONE}}}}}"))
     }),
-    ("a space before a name", "checkpoint::tensor", |f| {
+    ("a space before a name", "checkpoint::bad-tensor", |f| {
         header(f, &format!("{{\" w\":{{{ONE}}}}}"))
     }),
-    ("a space after a name", "checkpoint::tensor", |f| header(f, &format!("{{\"w \":{{{ONE}}}}}"))),
-    ("a mark that turns the direction of a name", "checkpoint::tensor", |f| {
+    ("a space after a name", "checkpoint::bad-tensor", |f| {
+        header(f, &format!("{{\"w \":{{{ONE}}}}}"))
+    }),
+    ("a mark that turns the direction of a name", "checkpoint::bad-tensor", |f| {
         header(f, &format!("{{\"w\u{202e}x\":{{{ONE}}}}}"));
     }),
-    ("a character without width in a name", "checkpoint::tensor", |f| {
+    ("a character without width in a name", "checkpoint::bad-tensor", |f| {
         header(f, &format!("{{\"w\u{200b}\":{{{ONE}}}}}"));
     }),
     // Fields.
-    ("no tensors", "checkpoint::tensor", |f| f.put(WEIGHTS, safetensors("{}", b""))),
-    ("metadata and no tensors", "checkpoint::tensor", |f| {
+    ("no tensors", "checkpoint::bad-tensor", |f| f.put(WEIGHTS, safetensors("{}", b""))),
+    ("metadata and no tensors", "checkpoint::bad-tensor", |f| {
         f.put(WEIGHTS, safetensors("{\"__metadata__\":{\"a\":\"b\"}}", b""));
     }),
     ("an unknown field", "source::unknown-field", |f| {
@@ -141,26 +143,26 @@ pub const CASES: &[Case] = &[
         header(f, r#"{"w":{"dtype":"F32","shape":[4]}}"#);
     }),
     ("a tensor that is a list", "source::wrong-type", |f| header(f, r#"{"w":["F32",[4],[0,16]]}"#)),
-    ("an unknown type", "checkpoint::tensor", |f| {
+    ("an unknown type", "checkpoint::bad-tensor", |f| {
         header(f, r#"{"w":{"dtype":"F128","shape":[1],"data_offsets":[0,16]}}"#);
     }),
-    ("a type in small letters", "checkpoint::tensor", |f| {
+    ("a type in small letters", "checkpoint::bad-tensor", |f| {
         header(f, r#"{"w":{"dtype":"f32","shape":[4],"data_offsets":[0,16]}}"#);
     }),
     ("a type that is a number", "source::wrong-type", |f| {
         header(f, r#"{"w":{"dtype":32,"shape":[4],"data_offsets":[0,16]}}"#);
     }),
     // Shapes.
-    ("a shape whose product overflows", "checkpoint::tensor", |f| {
+    ("a shape whose product overflows", "checkpoint::bad-tensor", |f| {
         header(f, r#"{"w":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,16]}}"#);
     }),
-    ("a shape that is whole again after an overflow", "checkpoint::tensor", |f| {
+    ("a shape that is whole again after an overflow", "checkpoint::bad-tensor", |f| {
         header(
             f,
             r#"{"w":{"dtype":"U8","shape":[4503599627370496,4096,16],"data_offsets":[0,16]}}"#,
         );
     }),
-    ("a shape whose bits overflow", "checkpoint::tensor", |f| {
+    ("a shape whose bits overflow", "checkpoint::bad-tensor", |f| {
         header(
             f,
             r#"{"w":{"dtype":"F64","shape":[1073741824,1073741824,4],"data_offsets":[0,16]}}"#,
@@ -181,10 +183,10 @@ pub const CASES: &[Case] = &[
     ("a shape that is text", "source::wrong-type", |f| {
         header(f, r#"{"w":{"dtype":"F32","shape":["4"],"data_offsets":[0,16]}}"#);
     }),
-    ("a shape of another product than its bytes", "checkpoint::tensor", |f| {
+    ("a shape of another product than its bytes", "checkpoint::bad-tensor", |f| {
         header(f, r#"{"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,16]}}"#);
     }),
-    ("a tensor of no elements", "checkpoint::tensor", |f| {
+    ("a tensor of no elements", "checkpoint::bad-tensor", |f| {
         header(
             f,
             &format!(
@@ -192,7 +194,7 @@ pub const CASES: &[Case] = &[
             ),
         );
     }),
-    ("an empty name for the bytes of another tensor", "checkpoint::tensor", |f| {
+    ("an empty name for the bytes of another tensor", "checkpoint::bad-tensor", |f| {
         header(
             f,
             &format!(
@@ -200,14 +202,14 @@ pub const CASES: &[Case] = &[
             ),
         );
     }),
-    ("a type narrower than a byte that ends inside one", "checkpoint::tensor", |f| {
+    ("a type narrower than a byte that ends inside one", "checkpoint::bad-tensor", |f| {
         f.put(
             WEIGHTS,
             safetensors(r#"{"w":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}}"#, &[0; 2]),
         );
     }),
     // Offsets.
-    ("reversed offsets", "checkpoint::tensor", |f| {
+    ("reversed offsets", "checkpoint::bad-tensor", |f| {
         header(f, r#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[16,0]}}"#);
     }),
     ("negative offsets", "source::wrong-type", |f| {
@@ -225,28 +227,28 @@ pub const CASES: &[Case] = &[
             r#"{"w":{"dtype":"F32","shape":[4],"data_offsets":[18446744073709551600,18446744073709551616]}}"#,
         );
     }),
-    ("offsets beyond the file", "checkpoint::length", |f| {
+    ("offsets beyond the file", "checkpoint::wrong-length", |f| {
         header(f, r#"{"w":{"dtype":"F32","shape":[5],"data_offsets":[0,20]}}"#);
     }),
-    ("a hole before the first tensor", "checkpoint::layout", |f| {
+    ("a hole before the first tensor", "checkpoint::noncontiguous-tensors", |f| {
         header(f, r#"{"w":{"dtype":"F32","shape":[3],"data_offsets":[4,16]}}"#);
     }),
-    ("a hole between tensors", "checkpoint::layout", |f| {
+    ("a hole between tensors", "checkpoint::noncontiguous-tensors", |f| {
         header(
             f,
             r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}"#,
         );
     }),
-    ("tensors that overlap", "checkpoint::layout", |f| {
+    ("tensors that overlap", "checkpoint::noncontiguous-tensors", |f| {
         header(
             f,
             r#"{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},"w":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}"#,
         );
     }),
-    ("two names for the same bytes", "checkpoint::layout", |f| {
+    ("two names for the same bytes", "checkpoint::noncontiguous-tensors", |f| {
         header(f, &format!("{{\"a\":{{{ONE}}},\"w\":{{{ONE}}}}}"));
     }),
-    ("a tensor inside another", "checkpoint::layout", |f| {
+    ("a tensor inside another", "checkpoint::noncontiguous-tensors", |f| {
         header(
             f,
             &format!(
@@ -254,52 +256,52 @@ pub const CASES: &[Case] = &[
             ),
         );
     }),
-    ("a trailing byte", "checkpoint::length", |f| {
+    ("a trailing byte", "checkpoint::wrong-length", |f| {
         f.put(WEIGHTS, [&weights([0.0; 4])[..], b"x"].concat())
     }),
-    ("a second checkpoint behind the first", "checkpoint::length", |f| {
+    ("a second checkpoint behind the first", "checkpoint::wrong-length", |f| {
         f.put(WEIGHTS, [weights([0.0; 4]), weights([0.0; 4])].concat());
     }),
-    ("a missing byte", "checkpoint::length", |f| f.put(WEIGHTS, &weights([0.0; 4])[..70])),
-    ("no data at all", "checkpoint::length", |f| {
+    ("a missing byte", "checkpoint::wrong-length", |f| f.put(WEIGHTS, &weights([0.0; 4])[..70])),
+    ("no data at all", "checkpoint::wrong-length", |f| {
         f.put(WEIGHTS, safetensors(&format!("{{\"w\":{{{ONE}}}}}"), b""));
     }),
     // Numbers.
-    ("a NaN", "bundle::not-finite-weight", |f| f.put(WEIGHTS, weights([1.0, f32::NAN, 0.0, 0.0]))),
-    ("a NaN that signals, with a sign and a payload", "bundle::not-finite-weight", |f| {
+    ("a NaN", "bundle::non-finite-weight", |f| f.put(WEIGHTS, weights([1.0, f32::NAN, 0.0, 0.0]))),
+    ("a NaN that signals, with a sign and a payload", "bundle::non-finite-weight", |f| {
         f.put(WEIGHTS, weights([1.0, 0.0, f32::from_bits(0xff80_0001), 0.0]));
     }),
-    ("an infinity at the end", "bundle::not-finite-weight", |f| {
+    ("an infinity at the end", "bundle::non-finite-weight", |f| {
         f.put(WEIGHTS, weights([1.0, 0.0, 0.0, f32::NEG_INFINITY]));
     }),
-    ("a NaN in F64", "bundle::not-finite-weight", |f| tensor(f, "F64", 1, &f64::NAN.to_le_bytes())),
-    ("an infinity in F64", "bundle::not-finite-weight", |f| {
+    ("a NaN in F64", "bundle::non-finite-weight", |f| tensor(f, "F64", 1, &f64::NAN.to_le_bytes())),
+    ("an infinity in F64", "bundle::non-finite-weight", |f| {
         tensor(f, "F64", 1, &f64::INFINITY.to_le_bytes())
     }),
-    ("a NaN in F16", "bundle::not-finite-weight", |f| tensor(f, "F16", 2, &[0, 0, 0x01, 0x7c])),
-    ("an infinity in F16", "bundle::not-finite-weight", |f| tensor(f, "F16", 2, &[0, 0, 0, 0xfc])),
-    ("a NaN in BF16", "bundle::not-finite-weight", |f| tensor(f, "BF16", 2, &[0xc0, 0x7f, 0, 0])),
-    ("an infinity in BF16", "bundle::not-finite-weight", |f| {
+    ("a NaN in F16", "bundle::non-finite-weight", |f| tensor(f, "F16", 2, &[0, 0, 0x01, 0x7c])),
+    ("an infinity in F16", "bundle::non-finite-weight", |f| tensor(f, "F16", 2, &[0, 0, 0, 0xfc])),
+    ("a NaN in BF16", "bundle::non-finite-weight", |f| tensor(f, "BF16", 2, &[0xc0, 0x7f, 0, 0])),
+    ("an infinity in BF16", "bundle::non-finite-weight", |f| {
         tensor(f, "BF16", 2, &[0, 0, 0x80, 0xff])
     }),
-    ("a NaN in F8 (E5M2)", "bundle::not-finite-weight", |f| tensor(f, "F8_E5M2", 3, &[0, 0x7d, 0])),
-    ("an infinity in F8 (E5M2)", "bundle::not-finite-weight", |f| {
+    ("a NaN in F8 (E5M2)", "bundle::non-finite-weight", |f| tensor(f, "F8_E5M2", 3, &[0, 0x7d, 0])),
+    ("an infinity in F8 (E5M2)", "bundle::non-finite-weight", |f| {
         tensor(f, "F8_E5M2", 3, &[0, 0, 0xfc])
     }),
-    ("a NaN in F8 (E4M3)", "bundle::not-finite-weight", |f| tensor(f, "F8_E4M3", 3, &[0xff, 0, 0])),
-    ("a NaN in F8 (E8M0)", "bundle::not-finite-weight", |f| tensor(f, "F8_E8M0", 3, &[0, 0xff, 0])),
-    ("a NaN in the imaginary part of C64", "bundle::not-finite-weight", |f| {
+    ("a NaN in F8 (E4M3)", "bundle::non-finite-weight", |f| tensor(f, "F8_E4M3", 3, &[0xff, 0, 0])),
+    ("a NaN in F8 (E8M0)", "bundle::non-finite-weight", |f| tensor(f, "F8_E8M0", 3, &[0, 0xff, 0])),
+    ("a NaN in the imaginary part of C64", "bundle::non-finite-weight", |f| {
         tensor(f, "C64", 1, &[&1.0_f32.to_le_bytes()[..], &f32::NAN.to_le_bytes()].concat());
     }),
-    ("a NaN in the state of the optimizer", "bundle::not-finite-weight", |f| {
+    ("a NaN in the state of the optimizer", "bundle::non-finite-weight", |f| {
         let text = r#"{"optimizer.m.w":{"dtype":"F32","shape":[1],"data_offsets":[16,20]},"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}"#;
         f.put(WEIGHTS, safetensors(text, &[&[0; 16][..], &f32::NAN.to_le_bytes()].concat()));
     }),
-    ("a NaN in a tensor without dimensions", "bundle::not-finite-weight", |f| {
+    ("a NaN in a tensor without dimensions", "bundle::non-finite-weight", |f| {
         let text = r#"{"w":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}"#;
         f.put(WEIGHTS, safetensors(text, &f32::NAN.to_le_bytes()));
     }),
-    ("a NaN across the pieces in which the file is read", "bundle::not-finite-weight", |f| {
+    ("a NaN across the pieces in which the file is read", "bundle::non-finite-weight", |f| {
         let mut data = vec![0; 1 << 20];
         for at in (0..data.len()).step_by(128 << 10).skip(1) {
             // The header is 63 bytes or so with its length: a few elements around each border.
@@ -307,7 +309,7 @@ pub const CASES: &[Case] = &[
         }
         tensor(f, "F32", data.len() / 4, &data);
     }),
-    ("a NaN in weights that no checkpoint names", "bundle::not-finite-weight", |f| {
+    ("a NaN in weights that no checkpoint names", "bundle::non-finite-weight", |f| {
         f.put("data/extra.safetensors", weights([f32::NAN; 4]));
     }),
     ("weights under another ending, which nobody would read", "bundle::bad-weights", |f| {

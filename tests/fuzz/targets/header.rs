@@ -45,7 +45,7 @@ fn file(bytes: &[u8]) {
             let [streamed, ..] = &streamed;
             if let Err(error) = streamed {
                 refused(error, None);
-                assert_eq!(error.code.id, "bundle::not-finite-weight", "{error}");
+                assert_eq!(error.code.id, "bundle::non-finite-weight", "{error}");
             }
         }
     }

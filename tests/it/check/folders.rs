@@ -57,7 +57,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_checked() {
     assert_eq!(report.status(), ExitStatus::Refused);
     let named = check(&[folder.path().join("other.json"), folder.path().join("nowhere")]);
     let codes: Vec<_> = named.failures.iter().map(|error| error.code.id).collect();
-    assert_eq!(codes, ["source::unreadable", "check::nothing-known"]);
+    assert_eq!(codes, ["source::unreadable", "check::no-known-file"]);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn what_an_index_says_alone_is_held_against_the_config() {
     assert_eq!(index(671_026_404_352).0, 1);
     // With the layers for multi-token prediction, without them, and with copies of embeddings and head.
     assert_eq!([682_636_472_320, 684_489_830_400].map(|count| index(count).0), [1, 1]);
-    assert!(index(684_489_830_401).1.contains("model::index-total"));
+    assert!(index(684_489_830_401).1.contains("model::index-parameter-count"));
 }
 
 #[test]
@@ -254,7 +254,10 @@ fn a_part_of_the_shards_refutes_nothing() {
     fs::write(&shard, weights(&[("a.weight", &[8, 30])])).unwrap();
     let report = check(&[folder.path().join("model")]);
     let text = repro_formats::check::text(&report, &ReportOptions::default());
-    assert!(text.contains("1 of 60 shards") && !text.contains("model::stored"), "{text}");
+    assert!(
+        text.contains("1 of 60 shards") && !text.contains("model::stored-parameter-count"),
+        "{text}"
+    );
     // What Git leaves of a large file names the way to it.
     fs::write(&shard, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
         .unwrap();
@@ -344,25 +347,25 @@ fn scores_that_differ_are_doubted_and_refute_nothing() {
     };
     assert_eq!(
         doubts("**61.4**", "**64.1**", &[]),
-        [("model::score-table", "Sums exact_match".into())]
+        [("model::card-table-score", "Sums exact_match".into())]
     );
     assert_eq!(
         doubts("- F1: 0.9041", "- F1: 0.9141", &[]),
-        [("model::score-list", "Birds F1".into())]
+        [("model::card-list-score", "Birds F1".into())]
     );
     let hub = [(".eval_results/a.yaml", "- dataset: {id: owner/sums}\n  value: 64.1\n")];
     assert_eq!(
         doubts("license: mit", "license: mit", &hub),
-        [("model::score-hub", "owner/sums".into())]
+        [("model::eval-results-score", "owner/sums".into())]
     );
     let results = [("eval_results.json", "{\"eval_f1\": 0.8}")];
     assert_eq!(
         doubts("license: mit", "license: mit", &results),
-        [("model::score-trainer", "eval_f1".into())]
+        [("model::results-file-score", "eval_f1".into())]
     );
     let again = "    - {type: exact_match, value: 61.4}\n    - {type: exact_match, value: 63}";
     let told = doubts("    - {type: exact_match, value: 61.4}", again, &[]);
-    assert_eq!(told, [("model::score-again", "Sums exact_match".into())]);
+    assert_eq!(told, [("model::duplicate-score", "Sums exact_match".into())]);
     let two = "- name: Tern-8B-old\n  results:\n  - task: {type: text-generation}\n    dataset: {type: owner/sums, name: Sums}\n    metrics:\n    - {type: exact_match, value: 12}\n- name: Tern-8B";
     assert_eq!(doubts("- name: Tern-8B", two, &[]), []);
     // Of several settings, metrics or models nothing is known to be the same.

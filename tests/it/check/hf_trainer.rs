@@ -10,30 +10,34 @@ fn a_state_that_disagrees_with_itself_is_found() {
         &[
             ("\"global_step\": 40", "\"global_step\": 30", "hf-trainer::last-step"),
             ("\"global_step\": 40", "\"global_step\": 45", "hf-trainer::summary-step"),
-            ("\"step\": 20", "\"step\": 5", "hf-trainer::order"),
+            ("\"step\": 20", "\"step\": 5", "hf-trainer::decreasing-steps"),
             ("\"max_steps\": 40", "\"max_steps\": 39", "hf-trainer::beyond-plan"),
             ("\"max_steps\": 40", "\"max_steps\": 80", "hf-trainer::steps-per-second"),
-            ("\"epoch\": 2.0", "\"epoch\": 3.5", "hf-trainer::epoch"),
+            ("\"epoch\": 2.0", "\"epoch\": 3.5", "hf-trainer::entry-epoch"),
             (
                 "\"epoch\": 4.0,\n  \"eval_steps",
                 "\"epoch\": 3.0,\n  \"eval_steps",
                 "hf-trainer::state-epoch",
             ),
-            ("\"num_train_epochs\": 4", "\"num_train_epochs\": 3", "hf-trainer::beyond-epochs"),
-            ("\"num_train_epochs\": 4", "\"num_train_epochs\": 6", "hf-trainer::planned-epochs"),
+            (
+                "\"num_train_epochs\": 4",
+                "\"num_train_epochs\": 3",
+                "hf-trainer::epochs-beyond-plan",
+            ),
+            ("\"num_train_epochs\": 4", "\"num_train_epochs\": 6", "hf-trainer::missing-epochs"),
             (
                 "\"train_runtime\": 61.2345",
                 "\"train_runtime\": 60.2345",
-                "hf-trainer::trained-steps",
+                "hf-trainer::training-step-count",
             ),
             ("\"best_metric\": 2.55", "\"best_metric\": 2.5", "hf-trainer::best-metric"),
-            ("\"best_metric\": 2.55", "\"best_metric\": 2.7", "hf-trainer::best-checkpoint"),
+            ("\"best_metric\": 2.55", "\"best_metric\": 2.7", "hf-trainer::metric-at-best-step"),
             (
                 "\"best_global_step\": 40,\n  \"best_metric\": 2.55",
                 "\"best_global_step\": 20,\n  \"best_metric\": 2.7",
-                "hf-trainer::best-step",
+                "hf-trainer::best-checkpoint-step",
             ),
-            ("checkpoint-40", "checkpoint-20", "hf-trainer::best-step"),
+            ("checkpoint-40", "checkpoint-20", "hf-trainer::best-checkpoint-step"),
             (
                 "\"total_flos\": 125000000000000.0,\n  \"train_batch",
                 "\"total_flos\": 125000000000001.0,\n  \"train_batch",
@@ -43,12 +47,12 @@ fn a_state_that_disagrees_with_itself_is_found() {
             (
                 "\"eval_samples_per_second\": 29.102",
                 "\"eval_samples_per_second\": 29.202",
-                "hf-trainer::evaluated-samples",
+                "hf-trainer::evaluation-sample-count",
             ),
             (
                 "\"eval_steps_per_second\": 3.638",
                 "\"eval_steps_per_second\": 3.738",
-                "hf-trainer::evaluated-steps",
+                "hf-trainer::evaluation-step-count",
             ),
             (
                 "\"learning_rate\": 2.5e-05",
@@ -73,7 +77,10 @@ fn a_best_metric_that_is_not_the_best_is_found() {
         .replace("\"eval_accuracy\": 0.41,\n", "")
         .replace("\"eval_accuracy\": 0.44,\n", "");
     let found = ShortFinding::all(&check_text("trainer_state.json", &text));
-    assert_eq!(found.iter().map(|one| one.code).collect::<Vec<_>>(), ["hf-trainer::best-of-all"]);
+    assert_eq!(
+        found.iter().map(|one| one.code).collect::<Vec<_>>(),
+        ["hf-trainer::best-metric-not-extreme"]
+    );
 }
 
 #[test]
@@ -85,15 +92,19 @@ fn results_that_disagree_are_found() {
             (
                 "\"train_runtime\": 61.2345",
                 "\"train_runtime\": 60.2345",
-                "hf-trainer::trained-steps",
+                "hf-trainer::training-step-count",
             ),
             (
                 "\"train_samples_per_second\": 10.452",
                 "\"train_samples_per_second\": 9.452",
-                "hf-trainer::trained-samples",
+                "hf-trainer::training-sample-count",
             ),
-            ("\"train_samples\": 160", "\"train_samples\": 180", "hf-trainer::trained-samples"),
-            ("\"epoch\": 4.0", "\"epoch\": 5.0", "hf-trainer::trained-samples"),
+            (
+                "\"train_samples\": 160",
+                "\"train_samples\": 180",
+                "hf-trainer::training-sample-count",
+            ),
+            ("\"epoch\": 4.0", "\"epoch\": 5.0", "hf-trainer::training-sample-count"),
         ],
     );
     edits(

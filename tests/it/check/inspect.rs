@@ -119,7 +119,7 @@ fn epochs_without_their_reductions_are_reduced() {
     );
     let (mean, stderr) = halves;
     assert_eq!(of("mean", (0.625, stderr)), [("inspect::likely-mean", false)]);
-    assert_eq!(of("mean", (mean, stderr / 2.0)), [("inspect::likely-error", false)]);
+    assert_eq!(of("mean", (mean, stderr / 2.0)), [("inspect::likely-sample-stderr", false)]);
     assert_eq!(of("max", (mean, most.1)), [("inspect::likely-mean", false)]);
 }
 
@@ -129,5 +129,5 @@ fn letters_are_only_doubted() {
     let mut log = log("choice", &[&["C"], &["I"]], own(0.5, 0.5));
     log["samples"][0]["target"] = json!("B");
     log["samples"][0]["scores"]["choice"]["answer"] = json!("A");
-    assert_eq!(found(&log), [("inspect::choice", false)]);
+    assert_eq!(found(&log), [("inspect::choice-grade", false)]);
 }

@@ -49,14 +49,14 @@ fn matches_of_coqa_are_fractions() {
     assert_eq!(of(0.5, 0.0189271), []);
     assert_eq!(of(0.6123456789012345, 0.0189271), []);
     // More than numbers from 0 to 1 can have.
-    assert_eq!(of(0.5, 0.0289271), [("lm-eval::bound", true)]);
+    assert_eq!(of(0.5, 0.0289271), [("lm-eval::stderr-bound", true)]);
 }
 
 #[test]
 fn a_task_that_asks_several_times_has_other_scores() {
     let scores = json!({"exact_match,none": 0.3375, "exact_match_stderr,none": 0.0712345});
     let mut config = plain("exact_match", "generate_until");
-    let share = [("lm-eval::share", true), ("lm-eval::stderr", true)];
+    let share = [("lm-eval::fractional-count", true), ("lm-eval::stderr", true)];
     assert_eq!(found(&results("gsm8k", scores.clone(), config.clone(), 33)), share);
     config["repeats"] = json!(8);
     assert_eq!(found(&results("gsm8k", scores, config, 33)), []);
@@ -68,8 +68,11 @@ fn a_task_of_another_name_may_give_partial_credit() {
     let scores = |value: f64| json!({"acc,none": value, "acc_stderr,none": 0.0412345});
     let of =
         |task, value| found(&results(task, scores(value), plain("acc", "multiple_choice"), 77));
-    assert_eq!(of("acme_graded", 0.612345), [("lm-eval::likely-share", false)]);
-    assert_eq!(of("copa", 0.612345), [("lm-eval::share", true), ("lm-eval::stderr", true)]);
+    assert_eq!(of("acme_graded", 0.612345), [("lm-eval::likely-fractional-count", false)]);
+    assert_eq!(
+        of("copa", 0.612345),
+        [("lm-eval::fractional-count", true), ("lm-eval::stderr", true)]
+    );
     assert_eq!(of("acme_graded", 61.2345), [("lm-eval::likely-range", false)]);
     // Where so many right answers are possible, their error is looked at.
     assert_eq!(of("acme_graded", 33.0 / 77.0), [("lm-eval::likely-stderr", false)]);
@@ -111,7 +114,10 @@ fn a_set_of_another_size_than_the_published_one_is_found() {
             results("arc_easy", scores.clone(), plain("acc", "multiple_choice"), original);
         results["n-samples"]["arc_easy"]["effective"] = json!(effective);
         results["config"]["limit"] = limit;
-        found(&results).into_iter().filter(|(code, _)| *code == "lm-eval::known-items").count()
+        found(&results)
+            .into_iter()
+            .filter(|(code, _)| *code == "lm-eval::evaluation-set-size")
+            .count()
     };
     assert_eq!(of(2376, 2376, Value::Null), 0);
     assert_eq!(of(2376, 100, json!(100)), 0);
@@ -128,14 +134,17 @@ fn scores_in_quotes_are_numbers_and_others_are_told() {
     assert_eq!(of(json!(0.75), right.clone()), []);
     assert_eq!(of(json!("0.75"), right.clone()), []);
     assert_eq!(of(json!(0.75), json!("N/A")), []);
-    assert_eq!(of(json!("0.7551234567890123"), json!("N/A")), [("lm-eval::share", true)]);
+    assert_eq!(
+        of(json!("0.7551234567890123"), json!("N/A")),
+        [("lm-eval::fractional-count", true)]
+    );
     for (value, stderr) in [
         (Value::Null, right.clone()),
         (json!("75 %"), right.clone()),
         (json!(true), right.clone()),
         (json!(0.75), Value::Null),
     ] {
-        assert_eq!(of(value.clone(), stderr), [("lm-eval::unread", false)], "{value}");
+        assert_eq!(of(value.clone(), stderr), [("lm-eval::not-a-number", false)], "{value}");
     }
 }
 
@@ -149,14 +158,14 @@ fn a_group_that_is_told_twice_is_told_the_same() {
         let found = ShortFinding::all(&check_text("r.json", &text));
         found.iter().map(|one| (one.code, one.rules_out)).collect::<Vec<_>>()
     };
-    assert_eq!(of("0.55", "0.65"), [("lm-eval::same-group", true)]);
-    assert_eq!(of("0.034439505592481226", "0.05"), [("lm-eval::same-group", true)]);
+    assert_eq!(of("0.55", "0.65"), [("lm-eval::group-mismatch", true)]);
+    assert_eq!(of("0.034439505592481226", "0.05"), [("lm-eval::group-mismatch", true)]);
     assert_eq!(of("0.55", "\"0.55\""), []);
     // The number of a group itself.
     let missing = text.replacen("\"acc,none\": 0.55", "\"acc,none\": null", 1);
     let found = ShortFinding::all(&check_text("r.json", &missing));
     let codes: Vec<_> = found.iter().map(|one| one.code).collect();
-    assert_eq!(codes, ["lm-eval::unread-group"]);
+    assert_eq!(codes, ["lm-eval::group-not-a-number"]);
     // The same key twice is refused: two readers would take two numbers.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.json");
@@ -172,7 +181,7 @@ fn results_without_a_version_are_found() {
     let mut results =
         results("copa", json!({"acc,none": 0.75}), plain("acc", "multiple_choice"), 100);
     results["versions"] = json!({});
-    assert_eq!(found(&results), [("lm-eval::version", false)]);
+    assert_eq!(found(&results), [("lm-eval::missing-version", false)]);
 }
 
 /// Two of six samples, one of them right: the mean is a sixth at least.
@@ -187,7 +196,7 @@ fn samples_that_are_there_leave_a_least_value() {
     fs::write(folder.path().join(RESULTS), text).unwrap();
     let found = ShortFinding::all(&check(&[folder.path().to_owned()]));
     let codes: Vec<_> = found.iter().map(|one| one.code).collect();
-    assert_eq!(codes, ["lm-eval::least", "lm-eval::partial-samples"]);
+    assert_eq!(codes, ["lm-eval::lower-bound", "lm-eval::partial-samples"]);
 }
 
 /// The standard error of a share of items.
@@ -297,8 +306,8 @@ fn a_share_of_the_first_task_may_limit_all() {
     // The other one came first.
     assert_eq!(of(0.1, [15, 15], None), []);
     assert_eq!(of(0.1, [5, 5], Some("0.4.4.dev0")), []);
-    assert_eq!(of(0.1, [5, 5], Some("0.4.9")), [("lm-eval::limit-share", true)]);
-    assert_eq!(of(0.1, [5, 7], None), [("lm-eval::limit-share", true)]);
+    assert_eq!(of(0.1, [5, 5], Some("0.4.9")), [("lm-eval::fractional-limit", true)]);
+    assert_eq!(of(0.1, [5, 7], None), [("lm-eval::fractional-limit", true)]);
 }
 
 #[test]
@@ -332,9 +341,9 @@ fn chosen_items_are_no_missing_ones() {
     let scores = json!({"acc,none": 0.3, "acc_stderr,none": error_of(0.3, 50.0)});
     let mut all = results("piqa", scores, plain("acc", "multiple_choice"), 50);
     all.as_object_mut().unwrap().remove("n-samples");
-    assert_eq!(found(&all).first(), Some(&("lm-eval::known-size", false)));
+    assert_eq!(found(&all).first(), Some(&("lm-eval::implied-set-size", false)));
     all["config"]["samples"] = json!({"piqa": [0, 1, 2]});
-    assert!(found(&all).iter().all(|(code, _)| *code != "lm-eval::known-size"));
+    assert!(found(&all).iter().all(|(code, _)| *code != "lm-eval::implied-set-size"));
 }
 
 /// Each of many groups names all tasks, and the groups before it.

@@ -125,12 +125,12 @@ fn each_number_of_the_old_schema_that_is_another_is_found() {
         (
             "run_related_info/wandb_run_link",
             json!("https://w/runs/x_adam_lr_0.03_b"),
-            "marin::named-rate",
+            "marin::learning-rate-in-name",
         ),
         (
             "run_related_info/wandb_run_link",
             json!("https://w/runs/muonh_4096_lr_0.03"),
-            "marin::named-muon-rate",
+            "marin::muon-rate-in-name",
         ),
     ] {
         let mut edited = old_result();
@@ -152,7 +152,7 @@ fn what_a_run_says_of_its_hardware_is_held_against_it() {
     for (name, value, code) in [
         ("num_chips", json!(32), "marin::chips"),
         ("num_chips", json!(32), "marin::stated-flops"),
-        ("device_flops", json!(275e12), "marin::peak"),
+        ("device_flops", json!(275e12), "marin::chip-peak"),
         ("model_flops_per_token", json!(1.5e7), "marin::flops-per-token"),
     ] {
         let mut edited = stated.clone();
@@ -183,10 +183,10 @@ fn peaks_of_data_sheets_are_no_errors() {
             edited["runs"][0]["run_info"].as_object_mut().unwrap().remove("device_flops");
             assert_eq!(codes(&edited), [] as [&str; 0], "{name} {peak}");
         }
-        assert!(codes(&on_gpu(name, 1979e12)).contains(&"marin::peak"), "with sparsity");
+        assert!(codes(&on_gpu(name, 1979e12)).contains(&"marin::chip-peak"), "with sparsity");
     }
     assert_eq!(codes(&on_gpu("A100", 312e12)), [] as [&str; 0]);
-    assert!(codes(&on_gpu("A100", 19.5e12)).contains(&"marin::peak"));
+    assert!(codes(&on_gpu("A100", 19.5e12)).contains(&"marin::chip-peak"));
 }
 
 /// Cards of these names have peaks of their own, and what nobody knows here is not asked.
@@ -232,18 +232,23 @@ fn two_documents_that_tell_of_one_run_tell_the_same() {
         results
     };
     for (first, pointer, value, code) in [
-        (result(), "run_info/total_tokens", json!(2561), "marin::same-tokens"),
-        (result(), "run_info/training_time", json!(2.6), "marin::same-time"),
-        (result(), "run_info/training_hardware_flops", json!(1e16), "marin::same-hardware-flops"),
-        (result(), "run_info/model_flops", json!(1.5e11), "marin::same-model-flops"),
-        (result(), "run_info/model_size", json!(16_000_000), "marin::same-model-size"),
-        (result(), "run_info/model_config/hybrid_norm", json!(true), "marin::same-hybrid-norm"),
-        (result(), "run_info/eval~1paloma~1c4_en~1bpb", json!(1.5), "marin::same-bpb"),
+        (result(), "run_info/total_tokens", json!(2561), "marin::token-mismatch"),
+        (result(), "run_info/training_time", json!(2.6), "marin::time-mismatch"),
+        (
+            result(),
+            "run_info/training_hardware_flops",
+            json!(1e16),
+            "marin::hardware-flops-mismatch",
+        ),
+        (result(), "run_info/model_flops", json!(1.5e11), "marin::model-flops-mismatch"),
+        (result(), "run_info/model_size", json!(16_000_000), "marin::model-size-mismatch"),
+        (result(), "run_info/model_config/hybrid_norm", json!(true), "marin::hybrid-norm-mismatch"),
+        (result(), "run_info/eval~1paloma~1c4_en~1bpb", json!(1.5), "marin::bpb-mismatch"),
         (
             old_result(),
             "run_related_info/num_parameters",
             json!(16_000_000),
-            "marin::same-parameters",
+            "marin::parameter-mismatch",
         ),
     ] {
         let first =

@@ -11,7 +11,7 @@ fn a_log_that_disagrees_with_itself_is_found() {
         &[
             ("step:100/100", "step:101/100", "modded-nanogpt::beyond-plan"),
             ("step:40/100", "step:40/110", "modded-nanogpt::plan-changes"),
-            ("train_time:2425ms", "train_time:1425ms", "modded-nanogpt::time-goes-back"),
+            ("train_time:2425ms", "train_time:1425ms", "modded-nanogpt::decreasing-time"),
             ("step_avg:40.42ms", "step_avg:38.42ms", "modded-nanogpt::step-average"),
             ("train_time:4037ms", "train_time:3937ms", "modded-nanogpt::step-average"),
             ("reserved: 38124", "reserved: 28124", "modded-nanogpt::memory"),
@@ -30,7 +30,7 @@ fn records_out_of_order_are_found() {
         "modded_nanogpt_record_edits",
         "modded-nanogpt/README.md",
         &[
-            ("31.4 minutes", "29.4 minutes", "modded-nanogpt::record"),
+            ("31.4 minutes", "29.4 minutes", "modded-nanogpt::slower-record"),
             ("12/30/24", "12/30/25", "modded-nanogpt::record-date"),
         ],
     );
@@ -43,7 +43,7 @@ fn a_log_that_stops_is_not_refuted() {
     for text in [&text[..end], &text[..end + 40]] {
         let found = ShortFinding::all(&check_text("log.txt", text));
         let codes: Vec<_> = found.iter().map(|one| one.code).collect();
-        assert_eq!(codes, ["modded-nanogpt::unfinished"], "{text}");
+        assert_eq!(codes, ["modded-nanogpt::unfinished-run"], "{text}");
     }
 }
 

@@ -15,12 +15,20 @@ fn a_header_that_disagrees_is_found() {
         &[
             ("Tokens (approx): 86,419", "Tokens (approx): 86,420", "nanochat::approximate-tokens"),
             ("$3.58/hour", "$6.00/hour", "nanochat::hourly-rate"),
-            ("Generated: 2025-11-20", "Generated: 2024-11-20", "nanochat::too-early"),
-            ("started: 2025-11-20 08:00:02", "started: 2025-11-20 07:00:02", "nanochat::started"),
+            ("Generated: 2025-11-20", "Generated: 2024-11-20", "nanochat::report-date"),
+            (
+                "started: 2025-11-20 08:00:02",
+                "started: 2025-11-20 07:00:02",
+                "nanochat::start-before-header",
+            ),
             ("4h33m", "4h34m", "nanochat::wall-clock"),
             ("4h33m", "5h4m", "nanochat::wall-clock"),
-            ("timestamp: 2025-11-20 08:02:09", "timestamp: 2025-11-20 07:59:09", "nanochat::order"),
-            ("Run started: 2025-11-20 08:00:02\n", "", "nanochat::wall-clock-of-nothing"),
+            (
+                "timestamp: 2025-11-20 08:02:09",
+                "timestamp: 2025-11-20 07:59:09",
+                "nanochat::section-before-start",
+            ),
+            ("Run started: 2025-11-20 08:00:02\n", "", "nanochat::wall-clock-without-start"),
             ("- Characters: 345,678", "- Characters: 345,679", "nanochat::summary-characters"),
             ("- Lines: 8,123", "- Lines: 8,124", "nanochat::summary-lines"),
             ("- Files: 45", "- Files: 46", "nanochat::summary-files"),
@@ -30,9 +38,9 @@ fn a_header_that_disagrees_is_found() {
                 "nanochat::summary-tokens",
             ),
             ("lines): 2,101", "lines): 2,111", "nanochat::summary-dependencies"),
-            ("| 0.2910 ", "| 0.2920 ", "nanochat::summary"),
-            ("| 0.1472 ", "| 0.1572 ", "nanochat::summary"),
-            ("| 0.0462 ", "| 0.0562 ", "nanochat::summary"),
+            ("| 0.2910 ", "| 0.2920 ", "nanochat::summary-cell"),
+            ("| 0.1472 ", "| 0.1572 ", "nanochat::summary-cell"),
+            ("| 0.0462 ", "| 0.0562 ", "nanochat::summary-cell"),
         ],
     );
 }
@@ -43,18 +51,26 @@ fn a_tokenizer_that_disagrees_is_found() {
         "nanochat_report_tokenizer_edits",
         REPORT,
         &[
-            ("| 404 | 4.50 |", "| 404 | 4.60 |", "nanochat::token-ratio"),
-            ("| 381 | 4.77 | +5.7% |", "| 381 | 4.78 | +5.7% |", "nanochat::own-token-ratio"),
+            ("| 404 | 4.50 |", "| 404 | 4.60 |", "nanochat::compression-ratio"),
+            ("| 381 | 4.77 | +5.7% |", "| 381 | 4.78 | +5.7% |", "nanochat::own-compression-ratio"),
             ("+20.3%", "-20.3%", "nanochat::token-difference"),
             ("+5.7%", "+6.0%", "nanochat::token-difference"),
-            ("| poem | 640 |", "| poem | 641 |", "nanochat::same-bytes"),
-            ("| 240 | 2.67 | +20.3% |", "| 239 | 2.68 | +20.6% |", "nanochat::same-tokens"),
+            ("| poem | 640 |", "| poem | 641 |", "nanochat::text-length-mismatch"),
+            (
+                "| 240 | 2.67 | +20.3% |",
+                "| 239 | 2.68 | +20.6% |",
+                "nanochat::token-count-mismatch",
+            ),
             (
                 "| 387 | 4.70 | 381 | 4.77 | +1.6% |",
                 "| 386 | 4.71 | 381 | 4.77 | +1.3% |",
-                "nanochat::known-tokens",
+                "nanochat::reference-token-count",
             ),
-            ("token_bytes_mean: 6.9011", "token_bytes_mean: 36.9011", "nanochat::token-bytes"),
+            (
+                "token_bytes_mean: 6.9011",
+                "token_bytes_mean: 36.9011",
+                "nanochat::mean-token-length",
+            ),
             ("train_time: 61.5000", "train_time: 161.5000", "nanochat::tokenizer-time"),
         ],
     );
@@ -67,29 +83,33 @@ fn a_base_model_that_disagrees_is_found() {
         REPORT,
         &[
             ("parameters: 185,597,952", "parameters: 186,597,952", "nanochat::parameters"),
-            ("parameters: 185,597,952", "parameters: 185,597,953", "nanochat::exact-parameters"),
+            (
+                "parameters: 185,597,952",
+                "parameters: 185,597,953",
+                "nanochat::depth-parameter-count",
+            ),
             ("token: 9.248440e+08", "token: 9.348440e+08", "nanochat::total-flops"),
             ("token: 9.248440e+08", "token: 9.348440e+08", "nanochat::flops-per-token"),
-            ("iterations: 11,328", "iterations: 11,329", "nanochat::iterations-of-ratio"),
+            ("iterations: 11,328", "iterations: 11,329", "nanochat::iterations-from-ratio"),
             ("iterations: 11,328", "iterations: 11,329", "nanochat::tokens"),
             ("num_iterations: -1", "num_iterations: 500", "nanochat::iterations"),
             (
                 "target_flops: -1.0000",
                 "target_flops: 700000000000000000.0000",
-                "nanochat::iterations-of-flops",
+                "nanochat::iterations-from-flops",
             ),
             ("tokens: 742,391,808", "tokens: 742,391,809", "nanochat::tokens"),
-            ("ratio: 4.0000", "ratio: 4.0100", "nanochat::tokens-for-each-parameter"),
+            ("ratio: 4.0000", "ratio: 4.0100", "nanochat::tokens-per-parameter"),
             ("flops: 6.865966e+17", "flops: 6.865976e+17", "nanochat::total-flops"),
-            ("device_batch_size: 16", "device_batch_size: 24", "nanochat::whole-batches"),
+            ("device_batch_size: 16", "device_batch_size: 24", "nanochat::batch-divisibility"),
             (
                 "Minimum validation bpb: 0.9001",
                 "Minimum validation bpb: 0.9011",
                 "nanochat::minimum-bpb",
             ),
-            ("time: 201.25m", "time: 11.25m", "nanochat::speed"),
+            ("time: 201.25m", "time: 11.25m", "nanochat::implausible-speed"),
             ("time: 201.25m", "time: 301.25m", "nanochat::training-time"),
-            ("(step 11328)", "(step 9999)", "nanochat::step"),
+            ("(step 11328)", "(step 9999)", "nanochat::evaluated-step"),
             ("CORE metric: 0.1472", "CORE metric: 0.1482", "nanochat::core"),
             ("copa: 0.2800", "copa: 0.2850", "nanochat::core-score"),
         ],
@@ -99,16 +119,16 @@ fn a_base_model_that_disagrees_is_found() {
         "nanochat-report/base-model-training.md",
         &[
             ("Number of parameters: ", "Number of parameters: 1", "nanochat::parameters"),
-            ("ratio: 10.5000", "ratio: 11.5000", "nanochat::iterations-of-ratio"),
+            ("ratio: 10.5000", "ratio: 11.5000", "nanochat::iterations-from-ratio"),
             (
                 "Tokens : Scaling params ratio: 10.",
                 "Tokens : Scaling params ratio: 11.",
-                "nanochat::tokens-for-each-parameter",
+                "nanochat::tokens-per-parameter",
             ),
             (
                 "Calculated number of iterations: ",
                 "Calculated number of iterations: 1",
-                "nanochat::own-batch",
+                "nanochat::automatic-batch-size",
             ),
         ],
     );
@@ -125,14 +145,18 @@ fn chat_models_that_disagree_are_found() {
             ("ChatCORE metric: 0.2038", "ChatCORE metric: 0.0730", "nanochat::chatcore"),
             ("HumanEval: 0.0427", "HumanEval: 0.0437", "nanochat::chat-score"),
             ("max_problems: None", "max_problems: 20", "nanochat::chat-score"),
-            ("GSM8K: 0.0462", "GSM8K: 0.0462\n- passed: 60\n- total: 1319", "nanochat::passed"),
+            (
+                "GSM8K: 0.0462",
+                "GSM8K: 0.0462\n- passed: 60\n- total: 1319",
+                "nanochat::passed-problems",
+            ),
             (
                 "GSM8K: 0.0462",
                 "GSM8K: 0.0462\n- passed: 60\n- total: 1300\n- max_examples: all\n- split: test",
-                "nanochat::all-problems",
+                "nanochat::test-set-size",
             ),
-            ("ARC-Challenge: 0.2910", "ARC-Challenge: 0.0401", "nanochat::below-chance"),
-            ("source: sft\n- task", "source: mid\n- task", "nanochat::source"),
+            ("ARC-Challenge: 0.2910", "ARC-Challenge: 0.0401", "nanochat::accuracy-below-chance"),
+            ("source: sft\n- task", "source: mid\n- task", "nanochat::evaluated-model"),
             ("iterations: 2680", "iterations: 2681", "nanochat::sft-epochs"),
             (
                 "- num_epochs: 2\n- num_iterations: -1",
@@ -142,7 +166,7 @@ fn chat_models_that_disagree_are_found() {
             (
                 "- num_epochs: 2\n- num_iterations: -1",
                 "- num_epochs: 1\n- max_iterations: -1",
-                "nanochat::sft-uncapped",
+                "nanochat::sft-uncapped-iterations",
             ),
             (
                 "- num_epochs: 2\n- num_iterations: -1",
@@ -205,7 +229,7 @@ fn a_report_that_was_cut_has_another_time() {
     let (start, end) = (text.find("## Chat SFT").unwrap(), text.find("## Summary").unwrap());
     let cut = format!("{}{}", &text[..start], &text[end..]);
     let found = ShortFinding::all(&check_text("report.md", &cut));
-    let clock = found.iter().filter(|one| one.code == "nanochat::wall-clock-of-cut-report");
+    let clock = found.iter().filter(|one| one.code == "nanochat::partial-wall-clock");
     assert_eq!(clock.map(|one| one.rules_out).collect::<Vec<_>>(), [false], "{found:#?}");
 }
 
@@ -244,40 +268,40 @@ fn a_page_that_disagrees_with_itself_is_found() {
         &[
             ("= 262,144", "= 524,288", "nanochat::sum"),
             ("~= 11%", "~= 14%", "nanochat::sum"),
-            ("(72.6 minutes)", "(75.6 minutes)", "nanochat::two-units"),
-            ("(4 days)", "(5 days)", "nanochat::two-units"),
+            ("(72.6 minutes)", "(75.6 minutes)", "nanochat::duration-units"),
+            ("(4 days)", "(5 days)", "nanochat::duration-units"),
             ("approx. $12K", "approx. $14K", "nanochat::gpt2-cost"),
             ("so 1.78 hours", "so 1.68 hours", "nanochat::hours"),
             ("record was 2.00", "record was 2.10", "nanochat::previous-record"),
-            ("us from 1.78", "us from 1.88", "nanochat::from-record"),
-            ("training_time 6400", "training_time 9400", "nanochat::faster"),
-            ("you wait ~2 hours", "you wait ~1 hours", "nanochat::wait"),
-            ("core_metric 0.2580", "core_metric 0.2380", "nanochat::beats-gpt2"),
-            ("Mean is 0.2577", "Mean is 0.2579", "nanochat::mean"),
-            ("max-min is 0.0048", "max-min is 0.0058", "nanochat::spread"),
-            ("4 individual times", "5 individual times", "nanochat::times"),
+            ("us from 1.78", "us from 1.88", "nanochat::starting-record"),
+            ("training_time 6400", "training_time 9400", "nanochat::slower-record"),
+            ("you wait ~2 hours", "you wait ~1 hours", "nanochat::waiting-time"),
+            ("core_metric 0.2580", "core_metric 0.2380", "nanochat::score-threshold"),
+            ("Mean is 0.2577", "Mean is 0.2579", "nanochat::mean-of-repeats"),
+            ("max-min is 0.0048", "max-min is 0.0058", "nanochat::range-of-repeats"),
+            ("4 individual times", "5 individual times", "nanochat::number-of-repeats"),
             ("step 3320", "step 3321", "nanochat::steps"),
             ("step 7470", "step 7471", "nanochat::example-steps"),
             ("flops 1.1765", "flops 1.1766", "nanochat::run-flops"),
-            ("--run=\"d20-fp8\"", "--run=\"d22-fp8\"", "nanochat::named-depth"),
+            ("--run=\"d20-fp8\"", "--run=\"d22-fp8\"", "nanochat::depth-in-name"),
             (
                 "`1234567`. The launch command was\n\n```\ntorchrun --standalone --nproc_per_node=8 -m scripts.base_train -- \\\n    --depth=20 \\\n    --run=\"d20-jan30-ratio9\"",
                 "`1234567`. The launch command was\n\n```\ntorchrun --standalone --nproc_per_node=8 -m scripts.base_train -- \\\n    --depth=20 \\\n    --run=\"d20-jan30-ratio8\"",
-                "nanochat::named-ratio",
+                "nanochat::ratio-in-name",
             ),
             (
                 "d20_jan30_ratio9\" \\\n    --target-param-data-ratio=9\n```\n\nThe result",
                 "d22_jan30_ratio9\" \\\n    --target-param-data-ratio=9\n```\n\nThe result",
-                "nanochat::tagged-depth",
+                "nanochat::depth-in-tag",
             ),
             (
                 "d20_jan30_ratio9\" \\\n    --target-param-data-ratio=9\n```\n\nThe result",
                 "d20_jan30_ratio8\" \\\n    --target-param-data-ratio=9\n```\n\nThe result",
-                "nanochat::tagged-ratio",
+                "nanochat::ratio-in-tag",
             ),
-            ("(99.97%)", "(98.97%)", "nanochat::percent"),
+            ("(99.97%)", "(98.97%)", "nanochat::percent-complete"),
             ("tok/sec: 699,050", "tok/sec: 799,050", "nanochat::tokens-per-second"),
-            ("time: 72.60m\nMin", "time: 72.70m\nMin", "nanochat::same-minutes"),
+            ("time: 72.60m\nMin", "time: 72.70m\nMin", "nanochat::final-minutes"),
             (
                 "Minimum validation bpb: 0.7301",
                 "Minimum validation bpb: 0.7311",
@@ -293,11 +317,11 @@ fn versions_of_a_page_are_held_against_each_other() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("1.md"), &text).unwrap();
     for (from, to, code) in [
-        ("`89abcde`", "`99abcde`", "nanochat::same-commit"),
-        ("core_metric 0.2580", "core_metric 0.2590", "nanochat::same-core"),
-        ("training_time 6400", "training_time 6401", "nanochat::same-seconds"),
-        ("step 3320", "step 3321", "nanochat::same-steps"),
-        ("ratio=8 ", "ratio=8.5 ", "nanochat::same-ratio"),
+        ("`89abcde`", "`99abcde`", "nanochat::commit-mismatch"),
+        ("core_metric 0.2580", "core_metric 0.2590", "nanochat::core-mismatch"),
+        ("training_time 6400", "training_time 6401", "nanochat::seconds-mismatch"),
+        ("step 3320", "step 3321", "nanochat::step-count-mismatch"),
+        ("ratio=8 ", "ratio=8.5 ", "nanochat::ratio-mismatch"),
     ] {
         assert!(text.contains(from), "{from}");
         fs::write(folder.path().join("2.md"), text.replace(from, to)).unwrap();
@@ -336,7 +360,7 @@ fn a_utilisation_that_the_time_does_not_give_is_doubted() {
     let of = |share: &str| {
         let text = text.replace("MFU %: 21.40%", &format!("MFU %: {share}%"));
         let found = ShortFinding::all(&check_text("report.md", &text));
-        let of_it = found.iter().filter(|one| one.code == "nanochat::utilisation");
+        let of_it = found.iter().filter(|one| one.code == "nanochat::utilization");
         of_it.map(|one| one.rules_out).collect::<Vec<_>>()
     };
     assert_eq!(["2.87", "2.60", "0.00"].map(of).concat(), [] as [bool; 0]);

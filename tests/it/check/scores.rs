@@ -11,7 +11,7 @@ fn partial_credit_of_lighteval_is_not_refuted() {
     let text = text.replace("\"acc\": 0.485", "\"acc\": 0.4901").replace("0.42,", "0.4302,");
     let shares = |text: &str| {
         let found = ShortFinding::all(&check_text("results.json", text));
-        found.iter().filter(|one| one.code == "lighteval::share").count()
+        found.iter().filter(|one| one.code == "lighteval::fractional-count").count()
     };
     assert_eq!(shares(&text), 1);
     assert_eq!(shares(&text.replace("LoglikelihoodAcc", "AcmeGraded")), 0);
@@ -25,9 +25,13 @@ fn partial_credit_of_lighteval_is_not_refuted() {
 #[test]
 fn scores_in_quotes_are_read_and_what_is_none_is_told() {
     for (name, score, code) in [
-        ("lighteval/results.json", "\"acc\": 0.42", "lighteval::unread"),
-        ("inspect/log.json", "\"value\": 0.7", "inspect::unread"),
-        ("every-eval-ever/sums/sums.json", "\"score\": 0.75", "every-eval-ever::unread"),
+        ("lighteval/results.json", "\"acc\": 0.42", "lighteval::not-a-number"),
+        ("inspect/log.json", "\"value\": 0.7", "inspect::metric-not-a-number"),
+        (
+            "every-eval-ever/sums/sums.json",
+            "\"score\": 0.75",
+            "every-eval-ever::score-not-a-number",
+        ),
     ] {
         let text = fs::read_to_string(corpus(name)).unwrap();
         assert!(text.contains(score), "{name}");

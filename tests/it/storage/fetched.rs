@@ -102,7 +102,7 @@ fn what_is_wrong_with_a_bundle_is_told_at_its_url() {
             }
         })
         .collect();
-    told(other, &url, "storage::refused", "403");
+    told(other, &url, "storage::access-refused", "403");
     let notes = server.bucket().join("runs").join(BUNDLE).join("data/config.json");
     let config = fs::read_to_string(&notes).unwrap();
     fs::write(&notes, config.replacen(':', ";", 1)).unwrap();

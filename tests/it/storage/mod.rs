@@ -161,13 +161,13 @@ fn what_does_not_pass_is_told_in_time() {
         (said(500, "InternalError"), "storage::unreachable", "500 (InternalError)"),
         (Fault::Hangs, "storage::unreachable", "broke"),
         (Fault::Noise, "storage::unreachable", "broke"),
-        (denied, "storage::refused", "403 (AccessDenied)"),
-        (skewed, "storage::refused", "clock"),
-        (said(400, "ExpiredToken"), "storage::refused", "new credentials"),
+        (denied, "storage::access-refused", "403 (AccessDenied)"),
+        (skewed, "storage::access-refused", "clock"),
+        (said(400, "ExpiredToken"), "storage::access-refused", "new credentials"),
         (said(404, "NoSuchBucket"), "storage::", "check the bucket name"),
         (said(301, "PermanentRedirect"), "storage::", "AWS_REGION"),
         (Fault::Endless(500), "storage::unreachable", "500"),
-        (Fault::Endless(403), "storage::refused", "403"),
+        (Fault::Endless(403), "storage::access-refused", "403"),
         (said(418, CANARY), "storage::", "418"),
     ];
     for (fault, code, words) in cases {

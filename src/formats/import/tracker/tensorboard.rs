@@ -354,11 +354,11 @@ mod tests {
         for length in 0..=file.len() {
             let (told, code) = read(&file[..length]).unwrap();
             assert_eq!(told.len(), length / each, "{length}");
-            assert_eq!(code, (length % each > 0).then_some("import::cut"), "{length}");
+            assert_eq!(code, (length % each > 0).then_some("import::truncated-file"), "{length}");
         }
         let mut damaged = file.clone();
         damaged[each + 14] ^= 1;
-        assert_eq!(read(&damaged).unwrap().1, Some("import::damaged"));
+        assert_eq!(read(&damaged).unwrap().1, Some("import::corrupt-record"));
         damaged[1] ^= 1;
         assert_eq!(read(&damaged).unwrap_err().code.id, "import::bad-record");
         assert_eq!(read(&record(&[0x0b])).unwrap_err().code.id, "import::bad-record");

@@ -379,7 +379,7 @@ mod tests {
             assert_eq!(run(&FILE[..length]).unwrap_err().code.id, "import::bad-record");
         }
         // The output crosses the end of a block.
-        assert!(codes(&run(&FILE[..33_000]).unwrap()).contains(&"import::cut"));
+        assert!(codes(&run(&FILE[..33_000]).unwrap()).contains(&"import::truncated-file"));
     }
 
     #[test]
@@ -390,7 +390,8 @@ mod tests {
             let run = run(&changed).unwrap();
             let told = codes(&run);
             assert!(
-                told.contains(&"import::damaged") || told.contains(&"import::cut"),
+                told.contains(&"import::corrupt-record")
+                    || told.contains(&"import::truncated-file"),
                 "{at}: {told:?}"
             );
         }

@@ -77,7 +77,7 @@ fn a_pinned_text_is_that_text() {
     let right = format!("{TABLE}sha256 = \"{}\"", Digest::of(poems().as_bytes()));
     assert!(load(&right).is_ok());
     let error = load(&format!("{TABLE}sha256 = \"00\"")).unwrap_err();
-    assert_eq!((error.code.id, error.place.pointer.as_str()), ("data::other-text", "/sha256"));
+    assert_eq!((error.code.id, error.place.pointer.as_str()), ("data::different-text", "/sha256"));
 }
 
 #[test]

@@ -28,7 +28,10 @@ fn bytes_are_their_own_tokens() {
 fn a_model_with_too_few_token_numbers_is_refused() {
     assert!(Tokenizer::bytes().fits(document("{\"vocab_size\":256}").root()).is_ok());
     let error = Tokenizer::bytes().fits(document("{\"vocab_size\":255}").root()).unwrap_err();
-    assert_eq!((error.code.id, error.place.pointer.as_str()), ("data::vocabulary", "/vocab_size"));
+    assert_eq!(
+        (error.code.id, error.place.pointer.as_str()),
+        ("data::vocabulary-too-small", "/vocab_size")
+    );
 }
 
 /// Without the feature a study that names a file is refused before the file is looked for.

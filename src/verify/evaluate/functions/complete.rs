@@ -17,9 +17,9 @@ codes! {
     NOT_RUN = "complete::not-run", "a planned run has no bundle", "run it, or state why it was not run: shrinking a plan afterwards selects results";
     NOT_REPORTED = "complete::not-reported", "a run was started but has no bundle", "report the run: leaving it out selects results";
     NOT_PLANNED = "complete::not-planned", "a bundle of the study is not in the plan", "remove it from the study, or add it to the plan before running it";
-    OTHER_PLAN = "complete::other-plan", "a run was made under a different plan", "rerun it under this plan";
+    OTHER_PLAN = "complete::different-plan", "a run was made under a different plan", "rerun it under this plan";
     NO_RATES = "complete::no-rates", "the tuning runs select no learning rate", "check the plan's selection rule";
-    OTHER_CONFIG = "complete::other-config", "a run's config differs from the plan", "rerun it with the planned config";
+    OTHER_CONFIG = "complete::different-config", "a run's config differs from the plan", "rerun it with the planned config";
 }
 
 /// In which way the bundles depart from the plan, the gravest first.

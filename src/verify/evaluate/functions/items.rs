@@ -18,8 +18,8 @@ use crate::run_design::{ALPHA, RunDesign};
 use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
 
 codes! {
-    OTHER_ITEMS = "mcnemar::other-items", "the two runs were evaluated on different items", "compare runs on the same task suite";
-    BAD_BITS = "mcnemar::bad-bits", "the outcomes of a task are not one bit per item", "write hexadecimal digits, with the first item in the highest bit";
+    OTHER_ITEMS = "mcnemar::different-items", "the two runs were evaluated on different items", "compare runs on the same task suite";
+    BAD_BITS = "mcnemar::bad-outcomes", "the outcomes of a task are not one bit per item", "write hexadecimal digits, with the first item in the highest bit";
     OVERLAP = "more_right::overlap", "whether one model answers more items correctly depends on which items both got right", "publish per-item outcomes";
     NO_COUNT = "more_right::no-such-count", "no whole number of items gives this fraction", "check the fraction and the number of scored items";
 }

@@ -14,8 +14,8 @@ use crate::library::evidence_ref;
 use crate::value::{Evaluated, NumberRole, Quantity};
 
 codes! {
-    PART_ONLY = "value::part-only", "only the language model can be counted", "bind the number to `total(model, of = 'language model')` if it means that part";
-    PART_AND_WHOLE = "value::part-and-whole", "a parameter count of a part is compared with a count of a whole model", "count the same part of both: `total(model, of = 'language model')`";
+    PART_ONLY = "value::partial-count", "only the language model can be counted", "bind the number to `total(model, of = 'language model')` if it means that part";
+    PART_AND_WHOLE = "value::mixed-count", "a parameter count of a part is compared with a count of a whole model", "count the same part of both: `total(model, of = 'language model')`";
 }
 
 pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {

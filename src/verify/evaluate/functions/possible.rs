@@ -12,10 +12,10 @@ use crate::evaluate::{Call, noise};
 use crate::value::{DIGITS, Evaluated, Quantity};
 
 codes! {
-    IMPOSSIBLE = "possible::outside", "the number is impossible", "correct the number";
-    POSSIBLE = "possible::only", "plausible, not confirmed", "bind the number to the evidence it comes from";
+    IMPOSSIBLE = "possible::impossible", "the number is impossible", "correct the number";
+    POSSIBLE = "possible::unconfirmed", "plausible, not confirmed", "bind the number to the evidence it comes from";
     NO_COUNT = "grim::no-such-count", "no whole number of items gives this fraction", "check the fraction and the number of scored items";
-    OFF_GRID = "on_grid::off", "the step is not on the evaluation grid", "correct the step or the grid";
+    OFF_GRID = "on_grid::off-grid", "the step is not on the evaluation grid", "correct the step or the grid";
     NOT_REACHED = "reached::above-target", "the loss is above the target that it should reach", "correct the text";
     UNDECIDED_TARGET = "reached::too-coarse", "the printed loss is too coarse to decide", "publish it with more digits";
 }

@@ -15,9 +15,9 @@ use crate::evaluate::Call;
 use crate::value::{Evaluated, Quantity, RunSample};
 
 codes! {
-    LACKS_TASK = "core::lacks-task", "the table lacks a CORE task", "use the whole table, or `core(table, tasks = 'given')` for a mean over other tasks";
+    LACKS_TASK = "core::missing-task", "the table lacks a CORE task", "use the whole table, or `core(table, tasks = 'given')` for a mean over other tasks";
     NO_ITEMS = "core::no-items", "a task has no items", "correct the table";
-    OTHER_ACCURACY = "core::other-accuracy", "an accuracy does not match the counts next to it", "correct the accuracy or the counts";
+    OTHER_ACCURACY = "core::inconsistent-accuracy", "an accuracy does not match the counts next to it", "correct the accuracy or the counts";
 }
 
 pub fn core<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {

@@ -18,8 +18,8 @@ use crate::run_design::{ALPHA, PlannedFamily, RunDesign};
 use crate::value::{Evaluated, LeafKind, NumberRole, PrintedRuns, Quantity, RunSample};
 
 codes! {
-    NOT_SIGNIFICANT = "significant::not", "a difference that should be significant is not", "correct the text";
-    NOT_EQUIVALENT = "equivalent::open", "the runs do not show that the groups are equal within the margin", "add runs, or describe the result as open";
+    NOT_SIGNIFICANT = "significant::not-significant", "a difference that should be significant is not", "correct the text";
+    NOT_EQUIVALENT = "equivalent::undecided", "the runs do not show that the groups are equal within the margin", "add runs, or describe the result as open";
     OUTSIDE = "equivalent::outside", "the groups differ by more than the margin", "correct the text";
     SAME_ORDER = "reversed::same-order", "every pair has the same significant order under both contracts", "correct the text";
     UNDECIDED = "reversed::undecided", "no pair is significant under both contracts with opposite signs, and not every pair is significant with the same sign", "add runs, or describe the result as open";
