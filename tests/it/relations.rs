@@ -130,8 +130,7 @@ pub fn copy(from: &Path, to: &Path) {
 }
 
 fn has(found: &[&str], code: &str, what: &str) {
-    let code = format!("relation::{code}");
-    assert!(found.contains(&code.as_str()), "{what}: {found:?} without {code}");
+    assert!(found.contains(&code), "{what}: {found:?} without {code}");
 }
 
 #[test]
@@ -144,153 +143,173 @@ fn contradictions_of_documents_are_found() {
     let copy = Copy::new();
     let evaluation = "evaluation/step-000725.json";
     for (file, pointer, value, code) in [
-        (evaluation, "/loss", "1.5", "loss-of-nats"),
-        (evaluation, "/bpb", "2.1", "bpb-of-nats"),
-        (evaluation, "/nats", "900000.5", "loss-of-nats"),
-        (evaluation, "/nats", "900000.5", "blocks-of-nats"),
-        (evaluation, "/blocks/3", "20000.5", "blocks-of-nats"),
-        (evaluation, "/blocks", "[1.5]", "blocks-of-bytes"),
-        (evaluation, "/block_bytes", "8192", "blocks-of-bytes"),
-        (evaluation, "/step", "726", "evaluation-label"),
-        (evaluation, "/step", "726", "evaluation-step"),
-        (evaluation, "/step", "726", "planned-evaluations"),
-        (evaluation, "/step", "726", "other-evaluations"),
-        (evaluation, "/tokens_seen", "1484801", "evaluation-tokens"),
-        (evaluation, "/tokens_seen", "1484801", "evaluation-seen"),
-        (evaluation, "/bytes", "633933", "same-text"),
-        (evaluation, "/bytes", "633933", "validation-bytes"),
-        (evaluation, "/predicted_tokens", "633931", "same-tokens"),
-        (evaluation, "/router/layers/0/max_load", "0.9", "greatest-load"),
-        (evaluation, "/router/layers/1/max_load", "0.45", "load-reach"),
-        (evaluation, "/router/layers/0/cv", "1.5", "load-spread"),
-        (evaluation, "/router/layers/2/entropy", "2.5", "router-entropy"),
-        (evaluation, "/router/layers/2/entropy", "0.5", "entropy-of-load"),
-        (evaluation, "/router/layers/3/dead", "3", "dead-experts"),
-        (evaluation, "/router/layers", "[]", "routed-layers"),
-        (evaluation, "/tasks/centered", "0.4", "centered-mean"),
-        ("config.json", "/batch_size", "32", "tokens-per-step"),
-        ("config.json", "/steps", "1100", "planned-tokens"),
-        ("config.json", "/steps", "1100", "record-end"),
-        ("config.json", "/steps", "1100", "last-checkpoint"),
-        ("config.json", "/steps", "1300", "whole-log"),
-        ("config.json", "/steps", "970", "slice-end"),
-        ("config.json", "/seed_init", "2", "seed-of-weights"),
-        ("config.json", "/seed_data", "2", "seed-of-data"),
-        ("config.json", "/dtype", "\"bfloat16\"", "dtype"),
-        ("config.json", "/arithmetic", "\"pytorch-f32\"", "arithmetic"),
-        ("config.json", "/model_type", "\"gpt2\"", "family"),
-        ("config.json", "/lr", "0.003", "peak-rate"),
-        ("config.json", "/grad_clip", "-1", "setting-signs"),
-        ("config.json", "/adam_beta1", "1.5", "setting-shares"),
-        (evaluation, "/router", "{}", "routers-there"),
-        (evaluation, "/tasks", "{}", "tasks-there"),
-        (evaluation, "/tasks/few_shot_seed", "99", "same-shots"),
-        ("config.json", "/lr", "0.003", "record-rate"),
-        ("config.json", "/lr", "0.003", "record-peak"),
-        ("config.json", "/warmup_steps", "60", "record-rate"),
-        ("config.json", "/decay_floor", "0.2", "record-rate"),
-        ("config.json", "/log_every", "5", "record-gap"),
-        ("config.json", "/max_epochs", "0", "most-epochs"),
-        ("config.json", "/checkpoints", "[242,484,725,967,1209,1300]", "planned-checkpoints"),
-        ("config.json", "/checkpoints", "[242,484,725,967]", "other-checkpoints"),
-        ("config.json", "/slices", "[{\"from_step\":3,\"steps\":1}]", "planned-slices"),
-        ("config.json", "/data/name", "\"tiny\"", "data-name"),
-        ("config.json", "/data/tokenizer", "\"gpt2\"", "tokenizer"),
-        ("receipt.json", "/predicate/seeds/init", "\"7\"", "seed-of-weights"),
-        ("receipt.json", "/predicate/contract/tokens", "2576032", "planned-tokens"),
-        ("receipt.json", "/predicate/data/epochs", "2", "epochs"),
-        ("receipt.json", "/predicate/data/unique_tokens", "5000000", "unique-tokens"),
-        ("receipt.json", "/predicate/data/unique_tokens", "2000000", "byte-tokens"),
-        ("receipt.json", "/predicate/checkpoints/1/step", "485", "checkpoint-label"),
-        ("receipt.json", "/predicate/checkpoints/1/step", "1000", "checkpoint-order"),
-        ("receipt.json", "/predicate/checkpoints/1/tokens_seen", "5", "checkpoint-tokens"),
-        ("receipt.json", "/predicate/slices/0/from_step", "1", "slice-label"),
-        ("receipt.json", "/predicate/slices/1/checkpoint_step", "968", "slice-start"),
-        ("receipt.json", "/predicate/slices/1/from_step", "0", "slice-order"),
-        ("receipt.json", "/predicate/slices/1/seconds", "-1", "slice-time"),
-        ("receipt.json", "/predicate/environment/threads", "0", "threads"),
-        ("receipt.json", "/predicate/slices/1/checkpoint_step", "900", "slice-start"),
-        ("receipt.json", "/predicate/slices/0/steps", "12", "slice-reach"),
-        ("receipt.json", "/predicate/model/tensors", "78", "tensor-count-fixed"),
-        ("receipt.json", "/predicate/model/tensors", "78", "weights-tensors"),
-        ("receipt.json", "/predicate/data/epochs", "1.009", "epochs"),
-        ("receipt.json", "/predicate/environment/memory_bytes", "0", "memory"),
-        ("receipt.json", "/predicate/extra/data/train/documents", "0", "training-documents"),
-        ("receipt.json", "/predicate/extra/data/validation/documents", "0", "validation-documents"),
+        (evaluation, "/loss", "1.5", "evaluations::loss"),
+        (evaluation, "/bpb", "2.1", "evaluations::bpb"),
+        (evaluation, "/nats", "900000.5", "evaluations::loss"),
+        (evaluation, "/nats", "900000.5", "evaluations::block-sum"),
+        (evaluation, "/blocks/3", "20000.5", "evaluations::block-sum"),
+        (evaluation, "/blocks", "[1.5]", "evaluations::block-count"),
+        (evaluation, "/block_bytes", "8192", "evaluations::block-count"),
+        (evaluation, "/step", "726", "evaluations::file-name"),
+        (evaluation, "/step", "726", "evaluations::step"),
+        (evaluation, "/step", "726", "evaluations::planned-missing"),
+        (evaluation, "/step", "726", "evaluations::unplanned"),
+        (evaluation, "/tokens_seen", "1484801", "evaluations::tokens-seen"),
+        (evaluation, "/tokens_seen", "1484801", "evaluations::receipt-tokens-seen"),
+        (evaluation, "/bytes", "633933", "evaluations::text-length"),
+        (evaluation, "/bytes", "633933", "evaluations::validation-bytes"),
+        (evaluation, "/predicted_tokens", "633931", "evaluations::token-count"),
+        (evaluation, "/router/layers/0/max_load", "0.9", "routers::max-load"),
+        (evaluation, "/router/layers/1/max_load", "0.45", "routers::load-above-cv"),
+        (evaluation, "/router/layers/0/cv", "1.5", "routers::load-below-cv"),
+        (evaluation, "/router/layers/2/entropy", "2.5", "routers::entropy-range"),
+        (evaluation, "/router/layers/2/entropy", "0.5", "routers::entropy-below-load"),
+        (evaluation, "/router/layers/3/dead", "3", "routers::dead-experts"),
+        (evaluation, "/router/layers", "[]", "evaluations::moe-layers"),
+        (evaluation, "/tasks/centered", "0.4", "evaluations::core"),
+        ("config.json", "/batch_size", "32", "contract::tokens-per-step"),
+        ("config.json", "/steps", "1100", "contract::planned-tokens"),
+        ("config.json", "/steps", "1100", "records::after-end"),
+        ("config.json", "/steps", "1100", "checkpoints::after-end"),
+        ("config.json", "/steps", "1300", "records::early-end"),
+        ("config.json", "/steps", "970", "slices::after-end"),
+        ("config.json", "/seed_init", "2", "receipt::init-seed"),
+        ("config.json", "/seed_data", "2", "receipt::data-seed"),
+        ("config.json", "/dtype", "\"bfloat16\"", "config::dtype"),
+        ("config.json", "/arithmetic", "\"pytorch-f32\"", "receipt::arithmetic"),
+        ("config.json", "/model_type", "\"gpt2\"", "receipt::model-family"),
+        ("config.json", "/lr", "0.003", "receipt::learning-rate"),
+        ("config.json", "/grad_clip", "-1", "config::negative-setting"),
+        ("config.json", "/adam_beta1", "1.5", "config::adam-beta"),
+        (evaluation, "/router", "{}", "evaluations::routing-missing"),
+        (evaluation, "/tasks", "{}", "evaluations::tasks-missing"),
+        (evaluation, "/tasks/few_shot_seed", "99", "evaluations::few-shot-seed"),
+        ("config.json", "/lr", "0.003", "records::learning-rate"),
+        ("config.json", "/lr", "0.003", "records::peak-learning-rate"),
+        ("config.json", "/warmup_steps", "60", "records::learning-rate"),
+        ("config.json", "/decay_floor", "0.2", "records::learning-rate"),
+        ("config.json", "/log_every", "5", "records::gap"),
+        ("config.json", "/max_epochs", "0", "data::epoch-limit"),
+        (
+            "config.json",
+            "/checkpoints",
+            "[242,484,725,967,1209,1300]",
+            "checkpoints::planned-missing",
+        ),
+        ("config.json", "/checkpoints", "[242,484,725,967]", "checkpoints::unplanned"),
+        ("config.json", "/slices", "[{\"from_step\":3,\"steps\":1}]", "slices::planned-missing"),
+        ("config.json", "/data/name", "\"tiny\"", "data::name"),
+        ("config.json", "/data/tokenizer", "\"gpt2\"", "data::tokenizer"),
+        ("receipt.json", "/predicate/seeds/init", "\"7\"", "receipt::init-seed"),
+        ("receipt.json", "/predicate/contract/tokens", "2576032", "contract::planned-tokens"),
+        ("receipt.json", "/predicate/data/epochs", "2", "data::epochs"),
+        ("receipt.json", "/predicate/data/unique_tokens", "5000000", "data::unique-tokens"),
+        ("receipt.json", "/predicate/data/unique_tokens", "2000000", "data::unique-byte-count"),
+        ("receipt.json", "/predicate/checkpoints/1/step", "485", "checkpoints::file-name"),
+        ("receipt.json", "/predicate/checkpoints/1/step", "1000", "checkpoints::order"),
+        ("receipt.json", "/predicate/checkpoints/1/tokens_seen", "5", "checkpoints::tokens-seen"),
+        ("receipt.json", "/predicate/slices/0/from_step", "1", "slices::file-name"),
+        ("receipt.json", "/predicate/slices/1/checkpoint_step", "968", "slices::checkpoint"),
+        ("receipt.json", "/predicate/slices/1/from_step", "0", "slices::order"),
+        ("receipt.json", "/predicate/slices/1/seconds", "-1", "slices::negative-duration"),
+        ("receipt.json", "/predicate/environment/threads", "0", "environment::threads"),
+        ("receipt.json", "/predicate/slices/1/checkpoint_step", "900", "slices::checkpoint"),
+        ("receipt.json", "/predicate/slices/0/steps", "12", "slices::receipt-step-count"),
+        ("receipt.json", "/predicate/model/tensors", "78", "slices::tensor-count-fixed"),
+        ("receipt.json", "/predicate/model/tensors", "78", "checkpoints::tensor-count"),
+        ("receipt.json", "/predicate/data/epochs", "1.009", "data::epochs"),
+        ("receipt.json", "/predicate/environment/memory_bytes", "0", "environment::memory"),
+        ("receipt.json", "/predicate/extra/data/train/documents", "0", "data::train-documents"),
+        (
+            "receipt.json",
+            "/predicate/extra/data/validation/documents",
+            "0",
+            "data::validation-documents",
+        ),
         (
             "receipt.json",
             "/predicate/extra/data/development/documents",
             "0",
-            "development-documents",
+            "data::development-documents",
         ),
-        ("receipt.json", "/predicate/extra/data/development/bytes", "100", "development-least"),
-        ("receipt.json", "/predicate/extra/data/overlap", "{}", "whole-data"),
-        ("receipt.json", "/predicate/extra/data/source_nats", "5", "source-else"),
+        (
+            "receipt.json",
+            "/predicate/extra/data/development/bytes",
+            "100",
+            "data::development-size",
+        ),
+        ("receipt.json", "/predicate/extra/data/overlap", "{}", "data::missing-field"),
+        ("receipt.json", "/predicate/extra/data/source_nats", "5", "data::source-nats-unexpected"),
         (
             "receipt.json",
             "/predicate/extra/data/overlap/shingles_of_13_words/seen",
             "500000",
-            "overlap-words",
+            "overlap::word-hits",
         ),
         (
             "receipt.json",
             "/predicate/extra/data/overlap/shingles_of_13_words/of",
             "500000",
-            "overlap-of-words",
+            "overlap::word-shingles",
         ),
         (
             "receipt.json",
             "/predicate/extra/data/overlap/shingles_of_64_bytes/seen",
             "1000000",
-            "overlap-bytes",
+            "overlap::byte-hits",
         ),
         (
             "receipt.json",
             "/predicate/extra/data/overlap/shingles_of_64_bytes/of",
             "1000",
-            "overlap-of-bytes",
+            "overlap::byte-shingles",
         ),
         (
             "receipt.json",
             "/predicate/extra/data/overlap/duplicate_documents/count",
             "99",
-            "overlap-duplicates",
+            "overlap::duplicate-count",
         ),
         (
             "receipt.json",
             "/predicate/extra/data/overlap/duplicate_documents/count",
             "3",
-            "overlap-first",
+            "overlap::duplicate-list",
         ),
         (
             "receipt.json",
             "/predicate/extra/data/overlap/duplicate_documents/count",
             "5",
-            "overlap-of-copies",
+            "overlap::duplicate-hits",
         ),
-        ("config.json", "/slices", "[]", "other-slices"),
-        ("config.json", "/kept_checkpoints", "[]", "other-kept"),
-        ("config.json", "/data/validation/bytes", "1000000", "held-out-bytes"),
-        ("config.json", "/data/validation/share", "0.5", "held-out-share"),
-        ("config.json", "/data/development/share", "0.5", "development-share"),
-        ("config.json", "/tasks", "{}", "planned-tasks"),
-        ("config.json", "/vocab_size", "100", "batch-vocabulary"),
-        ("config.json", "/batch_size", "32", "batch-rows"),
-        ("config.json", "/seq_len", "64", "batch-length"),
-        (evaluation, "/tasks/cut/cloze", "0", "same-cut"),
-        (evaluation, "/tasks/cut/cloze", "5000", "tasks-cut"),
-        (evaluation, "/tasks/cut/cloze", "-1", "tasks-cut"),
-        (evaluation, "/tasks/cut", "{}", "same-cut"),
-        (evaluation, "/tasks/scoring/cloze", "\"best of five\"", "same-scoring"),
-        (evaluation, "/tasks/scoring", "{}", "tasks-scored"),
-        (evaluation, "/router/layers/0/max_load", "0.30000001", "load-of-tokens"),
-        ("receipt.json", "/predicate/extra/lr", "0.001", "peak-rate"),
-        ("receipt.json", "/predicate/extra/data/validation/sha256", "\"00\"", "validation-digest"),
+        ("config.json", "/slices", "[]", "slices::unplanned"),
+        ("config.json", "/kept_checkpoints", "[]", "checkpoints::kept-unplanned"),
+        ("config.json", "/data/validation/bytes", "1000000", "data::validation-size"),
+        ("config.json", "/data/validation/share", "0.5", "data::validation-fraction"),
+        ("config.json", "/data/development/share", "0.5", "data::development-fraction"),
+        ("config.json", "/tasks", "{}", "evaluations::planned-tasks"),
+        ("config.json", "/vocab_size", "100", "slices::token-id"),
+        ("config.json", "/batch_size", "32", "slices::batch-size"),
+        ("config.json", "/seq_len", "64", "slices::row-length"),
+        (evaluation, "/tasks/cut/cloze", "0", "evaluations::truncation"),
+        (evaluation, "/tasks/cut/cloze", "5000", "evaluations::truncated-contexts"),
+        (evaluation, "/tasks/cut/cloze", "-1", "evaluations::truncated-contexts"),
+        (evaluation, "/tasks/cut", "{}", "evaluations::truncation"),
+        (evaluation, "/tasks/scoring/cloze", "\"best of five\"", "evaluations::scoring-rule"),
+        (evaluation, "/tasks/scoring", "{}", "evaluations::scoring-rules-missing"),
+        (evaluation, "/router/layers/0/max_load", "0.30000001", "routers::fractional-tokens"),
+        ("receipt.json", "/predicate/extra/lr", "0.001", "receipt::learning-rate"),
+        (
+            "receipt.json",
+            "/predicate/extra/data/validation/sha256",
+            "\"00\"",
+            "data::validation-digest",
+        ),
         (
             "receipt.json",
             "/predicate/data/sha256",
             &format!("\"{}\"", "0".repeat(64)),
-            "data-digest",
+            "data::digest",
         ),
     ] {
         let found = copy.edited(file, pointer, value);
@@ -304,26 +323,31 @@ fn contradictions_of_tables_and_times_are_found() {
     let (table, outcomes) =
         ("evaluation/step-001209.tasks.csv", "evaluation/step-001209.outcomes.jsonl");
     for (file, from, to, code) in [
-        (table, "1000,327,", "1000,328,", "accuracy"),
-        (table, "1000,327,", "1000,328,", "outcome-ones"),
-        (table, "1000,327,", "300,327,", "right-answers"),
-        (table, "1000,327,", "300,327,", "outcome-count"),
-        (table, ",0.25,", ",0.2,", "centered"),
-        (table, ",0.25,", ",0.2,", "task-baselines"),
-        (table, ",0.25,", ",-0.25,", "task-baseline"),
-        (table, "cloze,", "songs,", "task-names"),
-        (table, "cloze,", "songs,", "outcomes-of-table"),
-        (table, ",multiple_choice,", ",schema,", "task-types"),
-        (outcomes, "\"n\":1000", "\"n\":995", "outcome-rest"),
-        (outcomes, "{", "{\"bits\":\"\",\"n\":0,\"task\":\"songs\"}\n{", "outcomes-of-table"),
-        (outcomes, "\"bits\":\"c1", "\"bits\":\"f1", "outcome-ones"),
-        ("timing.jsonl", "\"step\":20,", "\"step\":2,", "time-order"),
-        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":-0.5", "time-forward"),
-        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":1.5", "time-speed"),
-        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":0.0", "time-steps"),
-        (table, ",0.25,", ",0.1,", "guessed-choice"),
-        (table, ",multiple_choice,", ",schema,", "cloze-type"),
-        (table, "cloze,", "songs,", "cloze-tasks"),
+        (table, "1000,327,", "1000,328,", "tasks::accuracy"),
+        (table, "1000,327,", "1000,328,", "outcomes::correct-count"),
+        (table, "1000,327,", "300,327,", "tasks::correct-count"),
+        (table, "1000,327,", "300,327,", "outcomes::item-count"),
+        (table, ",0.25,", ",0.2,", "tasks::centered-accuracy"),
+        (table, ",0.25,", ",0.2,", "evaluations::task-baselines"),
+        (table, ",0.25,", ",-0.25,", "tasks::baseline-range"),
+        (table, "cloze,", "songs,", "evaluations::task-names"),
+        (table, "cloze,", "songs,", "evaluations::outcome-tasks"),
+        (table, ",multiple_choice,", ",schema,", "evaluations::task-types"),
+        (outcomes, "\"n\":1000", "\"n\":995", "outcomes::extra-bits"),
+        (
+            outcomes,
+            "{",
+            "{\"bits\":\"\",\"n\":0,\"task\":\"songs\"}\n{",
+            "evaluations::outcome-tasks",
+        ),
+        (outcomes, "\"bits\":\"c1", "\"bits\":\"f1", "outcomes::correct-count"),
+        ("timing.jsonl", "\"step\":20,", "\"step\":2,", "timing::order"),
+        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":-0.5", "timing::negative-duration"),
+        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":1.5", "timing::token-excess"),
+        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":0.0", "timing::fractional-steps"),
+        (table, ",0.25,", ",0.1,", "tasks::choice-baseline"),
+        (table, ",multiple_choice,", ",schema,", "tasks::cloze-type"),
+        (table, "cloze,", "songs,", "evaluations::cloze-task"),
     ] {
         let text = fs::read_to_string(copy.path(file)).unwrap();
         let found = copy.with(file, &text.replacen(from, to, 1));
@@ -340,37 +364,37 @@ fn one_digest_is_of_one_text_and_of_one_checkpoint() {
         (
             "/predicate/checkpoints/1/weights_sha256",
             "/predicate/checkpoints/0/weights_sha256",
-            "checkpoint-files",
+            "checkpoints::identical-files",
         ),
         (
             "/predicate/checkpoints/2/tensors_sha256",
             "/predicate/checkpoints/0/tensors_sha256",
-            "checkpoints-differ",
+            "checkpoints::identical-tensors",
         ),
         (
             "/predicate/checkpoints/0/weights_sha256",
             "/predicate/checkpoints/0/tensors_sha256",
-            "checkpoint-digests",
+            "checkpoints::equal-digests",
         ),
         (
             "/predicate/extra/data/train/sha256",
             "/predicate/extra/data/development/sha256",
-            "trained-development",
+            "data::train-is-development",
         ),
         (
             "/predicate/extra/data/development",
             "/predicate/extra/data/validation",
-            "same-development",
+            "data::validation-is-development",
         ),
         (
             "/predicate/extra/data/train/sha256",
             "/predicate/extra/data/validation/sha256",
-            "same-data",
+            "data::train-is-validation",
         ),
         (
             "/predicate/extra/data/development/sha256",
             "/predicate/extra/data/validation/sha256",
-            "same-development",
+            "data::validation-is-development",
         ),
     ] {
         let value = receipt.pointer(from).unwrap().to_string();
@@ -390,11 +414,11 @@ fn evaluations_of_two_steps_are_not_one() {
         edited[field] = other[field].clone();
     }
     let found = copy.with(first, &(canonical(&edited).unwrap() + "\n"));
-    has(&found, "evaluations-differ", "the numbers of another evaluation");
+    has(&found, "evaluations::equal-nats", "the numbers of another evaluation");
     let mut silent = read(last);
     silent["tasks"].as_object_mut().unwrap().remove("outcomes");
     let found = copy.with(last, &(canonical(&silent).unwrap() + "\n"));
-    has(&found, "last-outcomes", "no outcomes");
+    has(&found, "evaluations::outcomes-missing", "no outcomes");
 }
 
 #[test]
@@ -410,9 +434,13 @@ fn what_a_slice_reads_and_moves_is_held_against_the_run() {
         copy.with_bytes(slice, &file.write())
     };
     assert!(tokens(|_| ()).is_empty());
-    has(&tokens(|tokens| tokens[7] = 256), "batch-vocabulary", "a token beyond the vocabulary");
+    has(&tokens(|tokens| tokens[7] = 256), "slices::token-id", "a token beyond the vocabulary");
     // A batch has 16 rows of 129 tokens.
-    has(&tokens(|tokens| tokens.copy_within(..2064, 4128)), "batches-differ", "a batch twice");
+    has(
+        &tokens(|tokens| tokens.copy_within(..2064, 4128)),
+        "slices::repeated-batch",
+        "a batch twice",
+    );
     // A text may repeat itself: one row in a batch refutes nothing, and neither do two such batches.
     let one_row =
         |tokens: &mut Vec<u32>| (1..32).for_each(|row| tokens.copy_within(..129, 129 * row));
@@ -424,11 +452,11 @@ fn what_a_slice_reads_and_moves_is_held_against_the_run() {
     let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let zero = with_zero(lines[0], "update_norm");
     let found = copy.with(table, &(zero + "\n" + &joined(&lines[1..])));
-    has(&found, "moved", "a tensor that did not move");
+    has(&found, "slices::unchanged-tensor", "a tensor that did not move");
     let mut other: Vec<&str> = lines.clone();
     other.swap(0, 1);
-    has(&copy.with(table, &joined(&other)), "moved-digest", "two tensors exchanged");
-    has(&copy.with(table, &joined(&lines[1..])), "moved-tensors", "a tensor less");
+    has(&copy.with(table, &joined(&other)), "slices::tensor-digest", "two tensors exchanged");
+    has(&copy.with(table, &joined(&lines[1..])), "slices::tensor-list", "a tensor less");
 }
 
 /// A line of JSON whose field, a number, is 0.
@@ -444,38 +472,38 @@ fn contradictions_of_a_log_are_found() {
     let set = |at: usize, field: &'static str, value: Json| {
         copy.logged(move |lines| lines[at][field] = value)
     };
-    has(&set(40, "lr", 0.001.into()), "record-rate", "another rate");
-    has(&set(40, "tokens", 7.into()), "record-tokens", "other tokens");
-    has(&set(40, "loss", (-1).into()), "record-loss", "a negative loss");
-    has(&set(40, "grad_norm", (-1).into()), "record-norm", "a negative norm");
-    has(&set(40, "grad_norm", 0.into()), "record-norm", "no gradient");
-    has(&set(0, "loss", 4.into()), "first-loss", "weights that are trained already");
+    has(&set(40, "lr", 0.001.into()), "records::learning-rate", "another rate");
+    has(&set(40, "tokens", 7.into()), "records::tokens", "other tokens");
+    has(&set(40, "loss", (-1).into()), "records::negative-loss", "a negative loss");
+    has(&set(40, "grad_norm", (-1).into()), "records::zero-gradient", "a negative norm");
+    has(&set(40, "grad_norm", 0.into()), "records::zero-gradient", "no gradient");
+    has(&set(0, "loss", 4.into()), "records::first-loss", "weights that are trained already");
     let same = copy.logged(|lines| {
         let before = lines[39].clone();
         for field in ["loss", "grad_norm"] {
             lines[40][field] = before[field].clone();
         }
     });
-    has(&same, "record-moves", "a record twice");
+    has(&same, "records::repeated-values", "a record twice");
     let set_of_router =
         |field: &'static str| copy.logged(move |lines| lines[40]["router"][field] = (-1).into());
-    has(&set_of_router("balance_loss"), "record-balance", "a negative loss of the balance");
-    has(&set_of_router("z_loss"), "record-router-z", "a negative loss of the logits");
-    has(&set(40, "nonfinite", "nan".into()), "record-finite", "no number");
-    has(&copy.logged(|lines| drop(lines.remove(50))), "record-gap", "a record less");
-    has(&copy.logged(|lines| lines.truncate(90)), "whole-log", "a log that ends early");
-    has(&copy.logged(|lines| lines.swap(30, 31)), "record-order", "records exchanged");
+    has(&set_of_router("balance_loss"), "records::balance-loss", "a negative loss of the balance");
+    has(&set_of_router("z_loss"), "records::z-loss", "a negative loss of the logits");
+    has(&set(40, "nonfinite", "nan".into()), "records::nonfinite", "no number");
+    has(&copy.logged(|lines| drop(lines.remove(50))), "records::gap", "a record less");
+    has(&copy.logged(|lines| lines.truncate(90)), "records::early-end", "a log that ends early");
+    has(&copy.logged(|lines| lines.swap(30, 31)), "records::order", "records exchanged");
     let twice = copy.logged(|lines| {
         let again = lines[30].clone();
         lines.insert(30, again);
     });
-    has(&twice, "record-order", "a record twice");
+    has(&twice, "records::order", "a record twice");
     let beyond = copy.logged(|lines| {
         let mut more = lines[121].clone();
         more["step"] = 1219.into();
         lines.push(more);
     });
-    has(&beyond, "record-end", "a record behind the end");
+    has(&beyond, "records::after-end", "a record behind the end");
 }
 
 /// All values of a document by their pointers; of a list, the second of its items or the only one.
@@ -575,12 +603,12 @@ fn contradictions_of_tensors_are_found() {
         edited.tensors.remove(name);
         copy.with_bytes(slice, &edited.write())
     };
-    has(&without("logged.loss"), "whole-slice", "no losses");
-    has(&without("logged.tensor_grad_norm"), "whole-slice", "no norms of tensors");
-    has(&without("logged.routed"), "whole-routed", "no routers");
-    has(&floats("logged.loss", 2, 0.5), "slice-loss", "another loss");
-    has(&floats("logged.grad_norm", 2, 0.5), "slice-norm", "another norm");
-    has(&floats("logged.tensor_grad_norm", 3, 0.5), "tensor-norms", "a norm of a tensor");
+    has(&without("logged.loss"), "slices::missing-field", "no losses");
+    has(&without("logged.tensor_grad_norm"), "slices::missing-field", "no norms of tensors");
+    has(&without("logged.routed"), "slices::routing-missing", "no routers");
+    has(&floats("logged.loss", 2, 0.5), "slices::loss", "another loss");
+    has(&floats("logged.grad_norm", 2, 0.5), "slices::grad-norm", "another norm");
+    has(&floats("logged.tensor_grad_norm", 3, 0.5), "slices::tensor-norms", "a norm of a tensor");
     let routed = |edit: fn(&mut Vec<u32>)| {
         let mut edited = file(slice);
         let data = &edited.tensors["logged.routed"];
@@ -589,13 +617,13 @@ fn contradictions_of_tensors_are_found() {
         edited.tensors.insert("logged.routed".to_owned(), TensorData::numbers(&shape, &numbers));
         copy.with_bytes(slice, &edited.write())
     };
-    has(&routed(|counts| counts[5] += 7), "routed-tokens", "more tokens");
+    has(&routed(|counts| counts[5] += 7), "routing::token-count", "more tokens");
     // Step 970 is recorded: the third of the slice, four layers of four experts each.
     let moved = routed(|counts| {
         counts[32] += 90;
         counts[33] -= 90;
     });
-    for code in ["routed-max", "routed-cv", "routed-entropy"] {
+    for code in ["routing::max-load", "routing::load-cv", "routing::load-entropy"] {
         has(&moved, code, "tokens of another expert");
     }
     let described = |key: &str, value: &str| {
@@ -603,9 +631,13 @@ fn contradictions_of_tensors_are_found() {
         edited.metadata.insert(key.to_owned(), value.to_owned());
         copy.with_bytes(weights, &edited.write())
     };
-    has(&described("step", "966"), "weights-step", "another step");
-    has(&described("arithmetic", "pytorch-f32"), "weights-arithmetic", "another arithmetic");
-    has(&described("rng", "chacha8/1 seed 2"), "weights-order", "another seed");
+    has(&described("step", "966"), "checkpoints::file-step", "another step");
+    has(
+        &described("arithmetic", "pytorch-f32"),
+        "checkpoints::file-arithmetic",
+        "another arithmetic",
+    );
+    has(&described("rng", "chacha8/1 seed 2"), "checkpoints::file-data-order", "another seed");
 }
 
 #[test]
@@ -623,7 +655,7 @@ fn what_has_honest_explanations_is_told_and_refutes_nothing() {
         let findings = report.posts.iter().flat_map(|post| &post.findings);
         findings.map(|finding| finding.code.id).collect::<Vec<_>>()
     };
-    assert!(!told(&bundle).iter().any(|code| code.starts_with("relation::doubt")));
+    assert!(!told(&bundle).iter().any(|code| code.starts_with("warnings::")));
     let path = bundle.join("data/receipt.json");
     let mut receipt: Json = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     receipt["predicate"]["data"]["validation_sha256"] =
@@ -632,7 +664,7 @@ fn what_has_honest_explanations_is_told_and_refutes_nothing() {
         receipt["predicate"]["checkpoints"][1]["tensors_sha256"].clone();
     fs::write(&path, canonical(&receipt).unwrap() + "\n").unwrap();
     let found = told(&bundle);
-    for code in ["relation::doubt-text", "relation::doubt-weights"] {
+    for code in ["warnings::validation-on-train", "warnings::equal-checkpoints"] {
         assert!(found.contains(&code), "{found:?} without {code}");
     }
 }
@@ -673,37 +705,47 @@ fn printed_tables_agree_with_the_values_beside_them() {
     };
     assert_eq!(found(), Vec::<&str>::new());
     for (file, from, to, code) in [
-        ("printed/validation.csv", "200,3.3,0.2", "200,3.2,0.2", "printed-numbers"),
+        ("printed/validation.csv", "200,3.3,0.2", "200,3.2,0.2", "evaluations::unprinted-number"),
         (
             "printed/validation.csv",
             "val/loss,val/accuracy",
             "val/accuracy,val/loss",
-            "printed-names",
+            "evaluations::printed-value",
         ),
-        ("printed/validation.csv", "300,3.2,0.3", "301,3.2,0.3", "evaluation-not-printed"),
+        ("printed/validation.csv", "300,3.2,0.3", "301,3.2,0.3", "evaluations::unprinted-step"),
         (
             "printed/validation.csv",
             "300,3.2,0.3",
             "300,3.2,0.3\n400,3.1,0.4",
-            "printed-without-evaluation",
+            "evaluations::printed-step",
         ),
-        ("evaluation/step-000200.json", "\"loss\":3.3", "\"loss\":0.2", "printed-validation-loss"),
+        (
+            "evaluation/step-000200.json",
+            "\"loss\":3.3",
+            "\"loss\":0.2",
+            "evaluations::printed-loss",
+        ),
         (
             "evaluation/step-000200.json",
             "\"step\"",
             "\"core\":{\"value\":0.9},\"step\"",
-            "printed-nested",
+            "evaluations::nested-value",
         ),
-        ("printed/training.csv", "200,0.002,3.1", "200,0.002,3.5", "printed-loss"),
-        ("printed/training.csv", "200,0.002,3.1", "200,0.001,3.1", "printed-lr"),
-        ("printed/training.csv", "200,0.002,3.1", "201,0.002,3.1", "record-not-printed"),
+        ("printed/training.csv", "200,0.002,3.1", "200,0.002,3.5", "records::printed-loss"),
+        (
+            "printed/training.csv",
+            "200,0.002,3.1",
+            "200,0.001,3.1",
+            "records::printed-learning-rate",
+        ),
+        ("printed/training.csv", "200,0.002,3.1", "201,0.002,3.1", "records::unprinted-step"),
     ] {
         let path = bundle.join("data").join(file);
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(from), "{text}");
         fs::write(&path, text.replace(from, to)).unwrap();
         let codes = found();
-        assert!(codes.contains(&format!("relation::{code}").as_str()), "{from} -> {to}: {codes:?}");
+        assert!(codes.contains(&code), "{from} -> {to}: {codes:?}");
         fs::write(&path, text).unwrap();
     }
 }
@@ -753,20 +795,20 @@ fn each_relation_is_asked_of_real_bundles() {
         bundles.iter().filter(|found| found.asked.iter().any(|(one, _)| one.id == code)).count()
     };
     let mut page = format!(
-        "# Relations between the numbers of a bundle\n\n\
-         Written by `INSTA_UPDATE=always cargo test --test it each_relation`, which fails where this page is not what it finds, or\n\
-         where a relation does not hold. `repro explain relations` gives conditions and sources. Between\n\
-         the numbers of two runs see [runs that are one run](statistics.md#runs-that-are-one-run).\n\n\
-         | relation | says | runs of this repository ({}) | the study `smoke`, trained for this ({}) | imported test logs ({}) |\n|---|---|---|---|---|\n",
+        "# Consistency checks of bundles\n\n\
+         `INSTA_UPDATE=always cargo test --test it each_relation` writes this page. The test fails if the page is out of date or if a\n\
+         check fails on an honest bundle. `repro explain relations` adds conditions and sources. For checks across runs, see\n\
+         [runs that are one run](statistics.md#runs-that-are-one-run).\n\n\
+         | code | check | applied to: runs of this repository ({}) | runs of the study `smoke` ({}) | imported test logs ({}) |\n|---|---|---|---|---|\n",
         ours.len(),
         new.len(),
         theirs.len()
     );
     for (code, says) in consistency::all() {
-        let name = code.id.trim_start_matches("relation::");
         let counts = [&ours, &new, &theirs].map(|bundles| asked(bundles, code.id));
         page.push_str(&format!(
-            "| {name} | `{}` | {} |\n",
+            "| {} | `{}` | {} |\n",
+            code.id,
             says.replace('|', "\\|"),
             counts.map(|count| count.to_string()).join(" | ")
         ));

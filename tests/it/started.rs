@@ -306,7 +306,7 @@ fn an_old_run_is_not_served_again_under_a_new_plan() {
     };
     let (status, codes) = found(&served);
     assert_eq!(status, 1);
-    for code in ["relation::state-plan", "starts::not-logged"] {
+    for code in ["states::plan", "starts::not-logged"] {
         assert!(codes.iter().any(|one| one == code), "{code}: {codes:?}");
     }
     // With that made right as well, its start is still that of the old plan; and one of its own is in no log.
@@ -322,7 +322,7 @@ fn an_old_run_is_not_served_again_under_a_new_plan() {
         receipt["predicate"].as_object_mut().unwrap().remove("start");
     });
     seal(&served.path, RUNS[2], None).unwrap();
-    let codes = ["relation::state-of-start", "starts::not-logged"].map(str::to_owned);
+    let codes = ["states::receipt-start-missing", "starts::not-logged"].map(str::to_owned);
     assert_eq!(found(&served), (1, codes.to_vec()));
 }
 

@@ -232,7 +232,7 @@ fn an_invented_checkpoint_is_caught_by_the_interval_before_it() {
         fs::remove_file(forgery.file("slices/slice-000113.tensors.jsonl")).unwrap();
     });
     // All that is seen without a step is that the slice lost what a forger cannot fit by hand.
-    let lost = ["relation::whole-slice", "relation::whole-routed"].map(str::to_owned).to_vec();
+    let lost = ["slices::missing-field", "slices::routing-missing"].map(str::to_owned).to_vec();
     assert_eq!(found(&forged.path, &[]), (1, lost));
     let replay = |steps: &str| {
         let arguments = ["replay", forged.path.to_str().unwrap(), "--slice", steps];
@@ -278,14 +278,14 @@ fn what_a_run_committed_itself_to_is_on_its_grid_and_made_of_digests() {
             (1.into(), (states[1]["tokens"].as_u64().unwrap() / 50).into());
         states.insert(1, one);
     });
-    has(&more, "relation::state-grid");
+    has(&more, "states::unplanned-step");
     let digest = |states: &mut Vec<Json>| states[1]["tensors_sha256"] = "Z".repeat(64).into();
-    has(&edited(digest), "relation::state-digest");
+    has(&edited(digest), "states::malformed-digest");
     let cut = trained.forged(|forgery| {
         forgery
             .json("receipt.json", |receipt| receipt["predicate"]["run"]["finished"] = false.into());
     });
-    has(&found(&cut.path, &[]), "relation::diverged");
+    has(&found(&cut.path, &[]), "receipt::unfinished-run");
 }
 
 #[test]
@@ -447,11 +447,11 @@ fn what_is_left_out_is_missed() {
         })
     };
     for (pointer, member, code) in [
-        ("", "seeds", "relation::whole-receipt"),
-        ("", "contract", "relation::whole-receipt"),
-        ("/run", "finished", "relation::whole-receipt"),
-        ("/extra", "plan_sha256", "relation::whole-receipt"),
-        ("/trainer", "arithmetic", "relation::committed-arithmetic"),
+        ("", "seeds", "receipt::missing-field"),
+        ("", "contract", "receipt::missing-field"),
+        ("/run", "finished", "receipt::missing-field"),
+        ("/extra", "plan_sha256", "receipt::missing-field"),
+        ("/trainer", "arithmetic", "states::arithmetic"),
     ] {
         has(&found(&receipt(pointer, member).path, &[]), code);
     }
@@ -466,21 +466,21 @@ fn what_is_left_out_is_missed() {
     };
     for member in ["loss", "grad_norm", "lr", "tokens"] {
         let forged = record(member);
-        has(&found(&forged.path, &[]), "relation::whole-record");
+        has(&found(&forged.path, &[]), "records::missing-field");
         let full = repro(&forged.path, &["replay", forged.path.to_str().unwrap(), "--full"]);
         assert_eq!(code(&full), 1, "{member}: {}", text(&full.stdout));
     }
     let last = trained.forged(|forgery| {
         forgery.lines("metrics.jsonl", |lines| drop(lines.pop()));
     });
-    has(&found(&last.path, &[]), "relation::whole-log");
+    has(&found(&last.path, &[]), "records::early-end");
     let nats = trained.forged(|forgery| {
         forgery.json("evaluation/step-000226.json", |evaluation| {
             evaluation.as_object_mut().unwrap().remove("nats");
             evaluation["loss"] = 0.5.into();
         });
     });
-    has(&found(&nats.path, &[]), "relation::whole-evaluation");
+    has(&found(&nats.path, &[]), "evaluations::missing-field");
 }
 
 /// The last evaluation is what a post cites: the committed states contradict another one, and its interval is always drawn.
@@ -499,7 +499,7 @@ fn a_scaled_evaluation_is_caught_by_the_chain_or_by_any_challenge() {
     };
     // Whoever stamped the root cannot make the chain right again.
     let edited = trained.forged(scaled);
-    has(&found(&edited.path, &[]), "relation::state-evaluation");
+    has(&found(&edited.path, &[]), "states::evaluation-digest");
     let gone = trained.forged(|forgery| {
         let states = |lines: &mut Vec<Json>| {
             let line = lines.iter_mut().find(|line| line["step"] == 100).unwrap();
@@ -510,7 +510,7 @@ fn a_scaled_evaluation_is_caught_by_the_chain_or_by_any_challenge() {
             receipt["predicate"]["states"]["root"] = root.to_string().into();
         });
     });
-    has(&found(&gone.path, &[]), "relation::state-evaluated");
+    has(&found(&gone.path, &[]), "states::evaluation-missing");
     let made_up = trained.forged(|forgery| {
         scaled(forgery);
         forgery.states(|_| ());

@@ -50,7 +50,7 @@ fn read(root: Node<'static>) -> Option<Vec<BundleRelation>> {
     let formulas = root.get("formulas")?.members().ok()?;
     let formulas = formulas.map(|(name, formula)| Some((name, formula.text().ok()?)));
     let formulas: Vec<_> = formulas.collect::<Option<_>>()?;
-    let relations = root.members().ok()?.filter(|(id, _)| id.starts_with("relation::"));
+    let relations = root.members().ok()?.filter(|(id, _)| id.contains("::"));
     relations.map(|(id, node)| BundleRelation::read(id, node, ours, &formulas)).collect()
 }
 
