@@ -549,7 +549,7 @@ fn counted(page: &mut Page, post: &PostReport) {
         words.push(format!("{} not confirmed", wording::many(post.drafted, "draft")));
     }
     page.paragraph(0, 2, BOLD, &words.join(" · "));
-    for words in post.texts.iter().filter_map(wording::unbound) {
+    for words in post.texts.iter().filter_map(wording::unbound).chain(wording::hidden(post)) {
         page.paragraph(2, INDENT, PLAIN, &words);
     }
 }

@@ -228,8 +228,20 @@ pub(super) fn disclosures(post: &PostReport) -> Vec<String> {
     let parts = parts.into_iter().filter(|(_, words)| !words.is_empty());
     let signatures = signatures(post, |_| true).into_iter();
     let lines = parts.map(|(name, words)| format!("{name}: {words}"));
-    let lines = lines.chain(post.texts.iter().filter_map(unbound)).chain(signatures);
+    let lines =
+        lines.chain(post.texts.iter().filter_map(unbound)).chain(hidden(post)).chain(signatures);
     lines.chain(post.challenge.as_ref().map(challenge)).collect()
+}
+
+/// The finding about numbers in parts of a text that readers do not see.
+const HIDDEN: &str = "text::hidden";
+/// The most characters of a hidden part.
+const HIDDEN_SHOWN: usize = 160;
+
+/// Hidden parts of a text that contain numbers: a reader has to judge whether they are hidden indeed.
+pub(super) fn hidden(post: &PostReport) -> impl Iterator<Item = String> {
+    let found = post.findings.iter().filter(|finding| finding.code.id == HIDDEN);
+    found.map(|one| clipped(&visible(&one.message), HIDDEN_SHOWN))
 }
 
 /// The texts of a post that were not there to look quotes up in.

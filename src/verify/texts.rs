@@ -79,7 +79,7 @@ impl TextAtHand {
         }
         let name = self.whole.name();
         let begin =
-            || format!("`{name}` contains numbers that readers do not see, or not at once:");
+            || format!("`{name}` contains numbers that readers do not see, or not at once: ");
         (!parts.is_empty()).then(|| begin() + &lines.join(", "))
     }
 

@@ -349,7 +349,7 @@ fn settings_and_results_of_a_study_are_bound_in_sentences_and_tables() {
             .filter_map(|line| line.strip_prefix("# open: ")?.split(" (line").next())
             .collect();
         assert_eq!(opened, open, "{text}: {told}");
-        let said = format!("{} of {total} numbers are bound", total - open.len());
+        let said = format!("{} of {total} numbers are covered", total - open.len());
         assert!(told.starts_with(&said), "{text}: {told}");
         assert!(!post.contains("long-s") && !post.contains("debug-s"), "{text}: {post}");
         insta::with_settings!({snapshot_path => "../snapshots", prepend_module_to_snapshot => false}, {

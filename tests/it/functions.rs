@@ -288,7 +288,7 @@ fn multiples_of_a_p_are_tested_as_such() {
     // Half of a p, or a p and something, is no p.
     for computed in [format!("{p} / 2"), format!("{p} + 0.01"), format!("{p} * 0.5")] {
         let told = says(&format!("significant({computed})"));
-        assert!(told.contains("expected the p of tests"), "{told}");
+        assert!(told.contains("expected p-values of tests"), "{told}");
     }
 }
 

@@ -84,7 +84,7 @@ fn a_post_that_goes_with_its_lock_fails_by_itself_and_against_the_base() {
         assert!(said.contains("--write-lock"), "{said}");
         // The way out, by which the base alone has the post.
         let wrote = printed(root, &["verify", "--post", "all", "--write-lock"]);
-        assert!(wrote.contains("the post `other` is gone"), "{wrote}");
+        assert!(wrote.contains("removed the missing post `other`"), "{wrote}");
         assert_eq!(status(root, &["verify", "--post", "all", "--locked"]), Some(0), "{way}");
         let json = compared(root);
         assert!(json["lost"].as_u64() > Some(0) && json["exit_code"] == 3, "{json:#}");

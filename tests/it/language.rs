@@ -1021,7 +1021,7 @@ fn missing_bundles_of_a_group_are_one_error() {
     assert_eq!(report.failures.len(), 1);
     let error = &report.failures[0];
     assert!(error.found.contains("-s5` and 2 more"), "{}", error.found);
-    assert!(error.help.contains("there: `tiny-moe-moe-active12-s1`,"), "{}", error.help);
+    assert!(error.help.contains("names: `tiny-moe-moe-active12-s1`,"), "{}", error.help);
     assert_eq!(error.place.excerpt, "gone = \"tiny-moe-moe-activ12-s{1..7}\"");
 }
 

@@ -459,7 +459,7 @@ fn what_a_call_names_and_check_does_not_judge_is_no_pass() {
     let both = session.call("check", json!({"paths": ["receipts", "notes"]}));
     assert_eq!(status(&both), "undecided", "{both}");
     assert_eq!(both["structuredContent"]["not_judged"], json!(["notes"]));
-    assert!(text(&both).contains("there: notes"), "{both}");
+    assert!(text(&both).contains("no check applies: notes"), "{both}");
     session.end();
 }
 

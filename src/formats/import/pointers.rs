@@ -1,10 +1,11 @@
 //! How a post refers to the metrics of imported runs.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::group::LogGroup;
 use super::run::{LogNumber, LoggedRun, Metric};
-use super::tables::{RowKind, SUMMARY, SUMMARY_KEY, SUMMARY_VALUE, heading, piece_of};
+use super::tables::{RowKind, SUMMARY, SUMMARY_KEY, SUMMARY_VALUE, heading, piece_of, pieces};
 use repro_claim::locator::part_text;
 
 /// A metric of a group's runs at its last step, and its binding in a post.
@@ -20,8 +21,24 @@ pub struct MetricPlace {
     pub values: Vec<LogNumber>,
 }
 
+/// A run and the pieces of its table, which are cut once for all metrics.
+struct CutRun<'a> {
+    run: &'a LoggedRun,
+    pieces: Vec<Range<usize>>,
+}
+
+impl CutRun<'_> {
+    /// The value of a metric at a step, and the piece of the table that contains it, counted from one.
+    fn at(&self, kind: RowKind, metric: &Metric, step: u64) -> Option<(LogNumber, usize)> {
+        let rows = kind.rows(self.run);
+        let row = rows.binary_search_by_key(&step, |row| row.step).ok()?;
+        let number = rows.get(row)?.get(metric)?.clone();
+        Some((number, piece_of(&self.pieces, row)?))
+    }
+}
+
 /// A metric with the runs that have it, their last steps and the values there.
-type Lasts<'a> = Vec<(&'a LoggedRun, u64, &'a LogNumber)>;
+type Lasts<'a> = Vec<(&'a CutRun<'a>, u64, &'a LogNumber)>;
 
 /// The metrics of the counted runs in a group, or of all runs if none counts.
 pub fn places(group: &LogGroup) -> Vec<MetricPlace> {
@@ -29,11 +46,13 @@ pub fn places(group: &LogGroup) -> Vec<MetricPlace> {
     let runs = if counting.is_empty() { group.runs.iter().collect() } else { counting };
     let mut places = Vec::new();
     for kind in [RowKind::Validation, RowKind::Training] {
+        let runs = runs.iter().copied();
+        let cut: Vec<_> = runs.map(|run| CutRun { run, pieces: pieces(kind.rows(run)) }).collect();
         let mut metrics: BTreeMap<(String, &Metric), Lasts<'_>> = BTreeMap::new();
-        for run in &runs {
-            for (metric, (step, value)) in lasts(kind, run) {
-                let told = metrics.entry((heading(metric, run), metric)).or_default();
-                told.push((run, step, value));
+        for own in &cut {
+            for (metric, (step, value)) in lasts(kind, own.run) {
+                let told = metrics.entry((heading(metric, own.run), metric)).or_default();
+                told.push((own, step, value));
             }
         }
         places.extend(
@@ -58,25 +77,19 @@ fn lasts(kind: RowKind, run: &LoggedRun) -> BTreeMap<&Metric, (u64, &LogNumber)>
 /// The location of a metric at the last step that all runs share; if they share none, of the first run.
 fn in_table(kind: RowKind, name: String, metric: &Metric, lasts: &Lasts<'_>) -> MetricPlace {
     let shared = lasts.iter().map(|(_, step, _)| *step).min().unwrap_or_default();
-    let at = |run: &LoggedRun, step: u64| {
-        let rows = kind.rows(run);
-        let row = rows.binary_search_by_key(&step, |row| row.step).ok()?;
-        let number = rows.get(row)?.get(metric)?.clone();
-        Some((number, piece_of(rows, step)?))
-    };
-    let told: Option<Vec<_>> = lasts.iter().map(|(run, ..)| at(run, shared)).collect();
+    let told: Option<Vec<_>> = lasts.iter().map(|(own, ..)| own.at(kind, metric, shared)).collect();
     let told = told.filter(|told| {
         told.windows(2).all(|pair| matches!(pair, [one, other] if one.1 == other.1))
     });
     let (runs, step, told) = match told {
-        Some(told) => (lasts.iter().map(|(run, ..)| *run).collect(), shared, told),
+        Some(told) => (lasts.iter().map(|(own, ..)| own.run).collect(), shared, told),
         None => {
-            let first = lasts.first().map(|(run, step, _)| (*run, *step));
-            let told = first.and_then(|(run, step)| at(run, step)).into_iter().collect();
+            let first = lasts.first().map(|(own, step, _)| (*own, *step));
+            let told = first.and_then(|(own, step)| own.at(kind, metric, step));
             (
-                first.iter().map(|(run, _)| *run).collect::<Vec<_>>(),
+                first.iter().map(|(own, _)| own.run).collect::<Vec<_>>(),
                 first.map_or(0, |(_, step)| step),
-                told,
+                told.into_iter().collect(),
             )
         }
     };

@@ -74,10 +74,9 @@ pub fn pieces(rows: &[LogRow]) -> Vec<Range<usize>> {
     pieces
 }
 
-/// The piece that contains the row of a step, counted from 1.
-pub fn piece_of(rows: &[LogRow], step: u64) -> Option<usize> {
-    let at = rows.binary_search_by_key(&step, |row| row.step).ok()?;
-    pieces(rows).iter().position(|piece| piece.contains(&at)).map(|piece| piece + 1)
+/// The piece that contains a row, counted from one.
+pub fn piece_of(pieces: &[Range<usize>], row: usize) -> Option<usize> {
+    pieces.iter().position(|piece| piece.contains(&row)).map(|piece| piece + 1)
 }
 
 /// The tables of a run, with their names.
@@ -215,10 +214,8 @@ mod tests {
             rows += Document::parse_csv(source).unwrap().root().items().unwrap().len();
         }
         assert_eq!((rows, tables[1].0.as_str()), (100_000, "data/printed/training-2.csv"));
-        assert_eq!(
-            (piece_of(&run.training, 0), piece_of(&run.training, 99_999)),
-            (Some(1), Some(2))
-        );
-        assert_eq!(piece_of(&run.training, 100_000), None);
+        let pieces = pieces(&run.training);
+        let found = [0, 99_999, 100_000].map(|row| piece_of(&pieces, row));
+        assert_eq!(found, [Some(1), Some(2), None]);
     }
 }

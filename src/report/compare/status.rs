@@ -14,16 +14,14 @@ impl ReportComparison<'_> {
             |one: &EntryChange| one.was.is_some_and(|was| was.verdict == Verdict::Verified);
         let verified_gone =
             self.entries.iter().any(|one| one.kind == ChangeKind::Gone && was_verified(one));
-        let is_less_bound = self.parts.iter().any(|part| self.is_less_bound(part));
-        let is_left = self.entries.iter().any(|change| self.is_left_behind(change));
         if !self.broken.is_empty() || !self.unknown.is_empty() {
             ExitStatus::Refused
         } else if has(ChangeKind::NowRefuted) || self.parts.iter().any(is_forged) {
             ExitStatus::Refuted
         } else if has(ChangeKind::Weaker)
             || verified_gone
-            || is_less_bound
-            || is_left
+            || self.less_covered() > 0
+            || self.left_behind() > 0
             || !self.unjudged_gone.is_empty()
             || self.unlocked().next().is_some()
         {
@@ -43,9 +41,8 @@ impl ReportComparison<'_> {
             }
             _ => self.is_left_behind(change),
         };
-        let parts = self.parts.iter().filter(|part| self.is_less_bound(part)).count();
-        let others = self.unjudged_gone.len() + self.unlocked().count();
-        self.entries.iter().filter(is_lost).count() + parts + others
+        let others = self.less_covered() + self.unjudged_gone.len() + self.unlocked().count();
+        self.entries.iter().filter(is_lost).count() + others
     }
 
     /// Whether a number of a post lost its claim, or a signature or a text is gone.
@@ -58,12 +55,40 @@ impl ReportComparison<'_> {
             GroundKind::Unbound => {
                 lines(&change.now).any(|line| lines(&change.was).all(|was| was != line))
             }
-            GroundKind::Excused => change.was.is_none() && self.had_a_claim(part.part, &change.of),
+            GroundKind::Excused => {
+                change.was.is_none()
+                    && !self.was_reworded(part, change)
+                    && self.had_a_claim(part.part, &change.of)
+            }
             GroundKind::Signature | GroundKind::Text => change.now.is_none(),
             // Readers may still look at the old file, which nobody checks any more. A post that moves takes its text along.
             GroundKind::TextFile => change.was.is_some() && part.of(GroundKind::Name).is_none(),
             _ => false,
         })
+    }
+
+    /// Whether an excuse stands for one with the same reason, in a sentence whose claims have other words now.
+    fn was_reworded(&self, part: &PartChange, excused: &GroundChange) -> bool {
+        let has_words = |words: &str| {
+            let of_part = self.entries.iter().filter(|change| change.part == part.part);
+            of_part.filter_map(|change| change.was).any(|was| was.words() == words)
+        };
+        part.changes.iter().any(|gone| {
+            gone.what == GroundKind::Excused
+                && gone.now.is_none()
+                && gone.was == excused.now
+                && has_words(&gone.of)
+        })
+    }
+
+    /// How many posts cover fewer numbers than before, or lost a signature or a text.
+    pub fn less_covered(&self) -> usize {
+        self.parts.iter().filter(|part| self.is_less_bound(part)).count()
+    }
+
+    /// How many claims left their words for other ones.
+    pub fn left_behind(&self) -> usize {
+        self.entries.iter().filter(|change| self.is_left_behind(change)).count()
     }
 
     /// Whether a claim went over to other words of an unchanged text, and no other claim took its place.

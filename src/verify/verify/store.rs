@@ -205,7 +205,7 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
         let near = if near.is_empty() {
             String::new()
         } else {
-            format!("nearest existing names: {}.", near.join(", "))
+            format!("nearest existing names: {}. ", near.join(", "))
         };
         error.help(format!(
             "{near}Correct the name, or fetch the bundles: `repro explain --list bundles`"

@@ -31,13 +31,16 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<String> {
     // A list of single runs says nothing about how many there are of each, nor does one run that is named.
     let names_one = ["seed", "run"].iter().any(|noun| place_of(claim.lower, noun).is_some());
     let is_listed = sizes.is_empty() && (all > 1 || names_one);
+    let values = claim.bound.iter().filter(|(_, tree)| !tree.is_call_of("count")).count();
     for item in claim.items {
         // What is bound has a verdict of its own.
         if claim.number == Some(item) {
             continue;
         }
         let Some((count, noun)) = said_of_runs(claim, item) else { continue };
-        if !is_listed && !sizes.contains(&count) && all != count {
+        // "3.33, 3.34 and 3.35 for the three seeds": one value for each.
+        let is_one_of = all == 1 && values == count;
+        if !is_listed && !is_one_of && !sizes.contains(&count) && all != count {
             let said = item.text(claim.quote);
             let found = counted_runs(sizes.first().copied().unwrap_or(all));
             return Some(format!("the text mentions {said} {noun}, but the value is from {found}"));
