@@ -162,7 +162,7 @@ fn a_lock_that_changes_with_what_it_judges_is_told_by_name() {
     );
     for format in ["text", "markdown"] {
         let told = printed(root, &["diff", "before", "--format", format]);
-        assert!(told.contains("is changed together with"), "{told}");
+        assert!(told.contains("was changed together with"), "{told}");
     }
 }
 

@@ -731,14 +731,14 @@ fn printed_tables_agree_with_the_values_beside_them() {
             "\"core\":{\"value\":0.9},\"step\"",
             "evaluations::nested-value",
         ),
-        ("printed/training.csv", "200,0.002,3.1", "200,0.002,3.5", "records::printed-loss"),
+        ("printed/training.csv", "200,3.1,0.002", "200,3.5,0.002", "records::printed-loss"),
         (
             "printed/training.csv",
-            "200,0.002,3.1",
-            "200,0.001,3.1",
+            "200,3.1,0.002",
+            "200,3.1,0.001",
             "records::printed-learning-rate",
         ),
-        ("printed/training.csv", "200,0.002,3.1", "201,0.002,3.1", "records::unprinted-step"),
+        ("printed/training.csv", "200,3.1,0.002", "201,3.1,0.002", "records::unprinted-step"),
     ] {
         let path = bundle.join("data").join(file);
         let text = fs::read_to_string(&path).unwrap();

@@ -532,7 +532,7 @@ fn batches_are_drawn_again_where_the_data_are_at_hand() {
     let (_folder, bundle) = changed(OURS, swap);
     let error = replayed(&bundle, CHECKPOINT, 1).unwrap_err();
     assert_eq!(error.code.id, "replay::batch-mismatch");
-    assert!(error.expected.contains("in step 113, row 1, place 7"), "{error}");
+    assert!(error.expected.contains("in step 113, row 1, position 7"), "{error}");
     // Without the data the step itself shows it.
     let hide = |data: &Path| {
         swap(data);
@@ -819,7 +819,7 @@ fn each_replay_says_what_it_cannot_see() {
     let (_folder, bundle) = honest(OURS);
     let slice = replayed(&bundle, CHECKPOINT, 1).unwrap();
     let unseen = slice.cannot_be_seen();
-    for words in ["evaluations: their texts", "113 steps before", "109 steps after", "the order"] {
+    for words in ["evaluations: their texts", "113 steps before", "109 steps after", "data order"] {
         assert!(unseen.iter().any(|line| line.contains(words)), "{words}: {unseen:?}");
     }
     assert!(slice.would_have_been_seen().any(|fault| fault.fault == "validation-data"));

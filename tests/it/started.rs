@@ -322,7 +322,7 @@ fn an_old_run_is_not_served_again_under_a_new_plan() {
         receipt["predicate"].as_object_mut().unwrap().remove("start");
     });
     seal(&served.path, RUNS[2], None).unwrap();
-    let codes = ["states::receipt-start-missing", "starts::not-logged"].map(str::to_owned);
+    let codes = ["starts::not-logged", "states::receipt-start-missing"].map(str::to_owned);
     assert_eq!(found(&served), (1, codes.to_vec()));
 }
 

@@ -251,7 +251,7 @@ fn an_invented_checkpoint_is_caught_by_the_interval_before_it() {
     assert_eq!((&dispute["equal_up_to"], &dispute["different_after"]), (&json!(100), &json!(113)));
     assert_eq!((&dispute["a"]["follows"], &dispute["b"]["follows"]), (&json!(true), &json!(false)));
     let what = dispute["b"]["found"].as_str().unwrap();
-    assert!(what.starts_with("parts in steps 111 to 113") && what.contains(WEIGHTS), "{what}");
+    assert!(what.starts_with("diverges in steps 111 to 113") && what.contains(WEIGHTS), "{what}");
     let same = repro(
         &honest,
         &["replay", honest.to_str().unwrap(), "--against", honest.to_str().unwrap()],
@@ -331,7 +331,11 @@ fn checkpoints_that_the_optimizer_cannot_have_made_are_found_without_a_step() {
     });
     let output =
         repro(far.path.parent().unwrap(), &["verify", far.path.to_str().unwrap(), "--verbose"]);
-    assert!(text(&output.stdout).contains("steps apart"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("the distance of the checkpoints"),
+        "{}",
+        text(&output.stdout)
+    );
     let begun = trained.forged(|forgery| {
         let root = forgery.lines("states.jsonl", |lines| {
             lines[0]["tensors_sha256"] = Digest::of(b"").to_string().into();

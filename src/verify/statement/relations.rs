@@ -30,7 +30,7 @@ use crate::reading;
 use crate::value::Quantity;
 
 codes! {
-    NOT_PUBLISHED = "sentence::not-published", "the evidence is not published", "publish the evidence, and bind the sentence to it";
+    NOT_PUBLISHED = "sentence::not-published", "evidence not published", "publish the evidence, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "it is unclear whether the cell means yes or no", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
     NOTHING_READ = "sentence::beside-without-evidence", "a value in `beside` is not derived from evidence", "bind it to evidence, or remove `beside`";
     NOT_HELD = "sentence::unused-number", "no binding and no relation uses a number in the quote", "bind it in `is`, use it in the relation as `quoted(1)`, or excuse it with `\"_ reason\"`";

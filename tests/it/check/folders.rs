@@ -331,10 +331,13 @@ fn scores_for_programs_agree_with_the_card_and_with_each_other() {
     let (doubts, text) = card("tern", SCORES, &files);
     assert_eq!(doubts, []);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for (code, rows) in
-        [("table", ""), ("hub", ""), ("list", " (2 rows)"), ("trainer", " (2 rows)")]
-    {
-        assert!(text.contains(&format!("model::score-{code}{rows}")), "{code} {text}");
+    for (code, rows) in [
+        ("card-table", ""),
+        ("eval-results", ""),
+        ("card-list", " (2 rows)"),
+        ("results-file", " (2 rows)"),
+    ] {
+        assert!(text.contains(&format!("model::{code}-score{rows}")), "{code} {text}");
     }
     assert!(text.contains("scores: 3 in model-index, 2 in .eval_results"), "{text}");
 }
