@@ -334,7 +334,7 @@ impl Block {
     /// Adds the oddities of the lines.
     fn findings(&self, run: &mut LoggedRun) {
         if let Some((count, place)) = &self.alike {
-            let found = format!("{}", counted(*count, "line"));
+            let found = counted(*count, "line");
             run.note(NOT_A_METRIC_LINE.at(place.clone(), "only complete metric lines", found));
         }
         if let Some(place) = &self.torn {
