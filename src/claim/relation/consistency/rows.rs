@@ -1,7 +1,7 @@
 //! The rows of a bundle that relations are about, and what stands beside each in other files.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use repro_bundle::bundle::{
     BatchTokens, Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, STATES,
@@ -145,11 +145,10 @@ impl<'a> Fields<'a> {
                 "numbers" => Some(LoggedTerm::List(numbers_of(own).map(|(_, one)| one).collect())),
                 // Of what both name, in the order of the names.
                 "shared" => {
-                    let shared: BTreeMap<&str, f64> = numbers_of(own)
-                        .filter(|(name, _)| {
-                            other.and_then(|other| number_at(other, name)).is_some()
-                        })
-                        .collect();
+                    let named: HashSet<&str> =
+                        other.into_iter().flat_map(numbers_of).map(|(name, _)| name).collect();
+                    let own = numbers_of(own).filter(|(name, _)| named.contains(name));
+                    let shared: BTreeMap<&str, f64> = own.collect();
                     Some(LoggedTerm::List(shared.into_values().collect()))
                 }
                 "nested" => {
@@ -195,19 +194,23 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The number in a member of a document or in a cell of a line.
-fn number_at(node: Node<'_>, name: &str) -> Option<f64> {
-    let member = node.get(name)?;
-    match &member.value().kind {
+/// The finite number in a member of a document or in a cell of a line.
+fn finite(member: Node<'_>) -> Option<f64> {
+    let number = match &member.value().kind {
         Kind::Number(_) => member.float().ok(),
         Kind::Text(cell) => cell.parse().ok(),
         _ => None,
-    }
+    };
+    number.filter(|number: &f64| number.is_finite())
+}
+
+fn number_at(node: Node<'_>, name: &str) -> Option<f64> {
+    node.get(name).and_then(finite)
 }
 
 fn numbers_of<'a>(node: Node<'a>) -> impl Iterator<Item = (&'a str, f64)> {
     let members = node.members().into_iter().flatten();
-    members.filter_map(move |(name, _)| Some((name, number_at(node, name)?)))
+    members.filter_map(|(name, member)| Some((name, finite(member)?)))
 }
 
 fn is_nested(node: Node<'_>) -> bool {
