@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::import::{LoggedRun, Metric, heading};
+use repro_core::columns::column_of;
 use repro_core::source::{Error, Location};
 
 use crate::gate::course::{MetricCourse, is_time};
@@ -96,8 +97,11 @@ fn usual(runs: &[&GateRun]) -> Result<String, Error> {
         return Ok(Metric::Loss.name().to_owned());
     }
     let names = in_all(runs);
-    match names.first() {
-        Some(only) if names.len() == 1 => Ok(only.clone()),
+    // Bundles of other trainers keep their own name for it, such as `val/loss`.
+    let losses = names.iter().filter(|name| column_of(name) == Some(Metric::ValidationLoss.name()));
+    let losses: Vec<&String> = losses.collect();
+    match (names.as_slice(), losses.as_slice()) {
+        ([only], _) | (_, &[only]) => Ok(only.clone()),
         _ => {
             let place = Location::file("--metric");
             Err(WHICH_METRIC.at(place, "the deciding metric", listed(runs)))
