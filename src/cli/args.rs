@@ -355,7 +355,8 @@ pub struct MergeArgs {
     /// Public key (PEM) that each result's signature must verify against; if repeated, one matching key is enough
     #[arg(long, value_name = "PEM", help_heading = "Trust")]
     pub pubkey: Vec<PathBuf>,
-    /// Recompute N random items here and reject differing results; one forged result among M goes undetected with probability 1 - N/M
+    /// Recompute N random items here and reject differing results; one forged result among M goes
+    /// undetected with probability 1 - N/M
     #[arg(long, value_name = "N", help_heading = "Trust")]
     pub audit: Option<std::num::NonZeroUsize>,
     /// Device for the audit: `cpu`, `cuda:N` or `opencl:N`
