@@ -35,18 +35,18 @@ pub enum Command {
     /// Check published results for contradictions: model folders, leaderboards, reports, logs, bundles
     #[command(after_long_help = help::CHECK)]
     Check(CheckArgs),
-    /// Review a post claim by claim, and record whether the words mean what was checked
+    /// Review a post claim by claim, and record whether the wording matches what was checked
     #[command(after_long_help = help::REVIEW)]
     Review(ReviewArgs),
-    /// Decide whether candidate runs beat a baseline or a threshold, by a rule
+    /// Decide whether candidate runs beat a baseline or a threshold, according to a rule
     #[command(after_long_help = help::GATE)]
     Gate(GateArgs),
-    /// Show what two or more runs hold fixed, or what changed between two reports or commits
+    /// Show what is held fixed across two or more runs, or what changed between two reports or commits
     #[command(after_long_help = help::DIFF)]
     Diff(DiffArgs),
     /// Count the total and active parameters of a config or checkpoint
     Params(ParamsArgs),
-    /// Compute tests and intervals for one or two lists of numbers, or CORE for a per-task table
+    /// Run tests and compute confidence intervals for one or two lists of numbers, or compute CORE from a per-task table
     #[command(after_long_help = STATS_NOTE)]
     Stats(Box<StatsArgs>),
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub enum Command {
     /// Seal, sign, timestamp, attest and challenge bundles
     #[command(subcommand)]
     Bundle(BundleCommand),
-    /// Split a verification across machines: plan, work, merge
+    /// Split verification across machines: plan, work, merge
     #[command(subcommand)]
     Cluster(ClusterCommand),
     /// Explain a code, function, rule or topic, or list them
@@ -89,7 +89,7 @@ pub enum BundleCommand {
     Keygen(KeygenArgs),
     /// Sign bundles (writes `receipt.sig`) or an in-toto report (writes `FILE.sig`)
     Sign(SignArgs),
-    /// Write a timestamp request (RFC 3161) for a bundle, its committed states, a plan or a start
+    /// Write a timestamp request (RFC 3161) for a bundle, its committed states, a plan or a run start
     #[command(after_long_help = help::STAMP)]
     Stamp(StampArgs),
     /// Attest, as the builder, to the files in a bundle, for `verify --attestation`
@@ -101,13 +101,13 @@ pub enum BundleCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Split a verification into work items for many machines
+    /// Split verification into work items for many machines
     #[command(after_long_help = help::PLAN)]
     Plan(PlanArgs),
-    /// Execute items of a plan and store their results
+    /// Execute work items from a plan and store their results
     #[command(after_long_help = help::WORK)]
     Work(WorkArgs),
-    /// Merge the results of a plan into the report that one machine would have written
+    /// Merge a plan's results into the report that a single machine would have written
     #[command(after_long_help = exit::MERGED)]
     Merge(MergeArgs),
 }
@@ -181,7 +181,7 @@ pub struct CheckArgs {
     /// Files and folders to check
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
-    /// Treat the paths as a changeset: check each file with the bundle or model folder it belongs to, skip unknown files
+    /// Treat the paths as a changeset: check each file with the bundle or model folder it belongs to, and skip unknown files
     #[arg(long)]
     pub changed: bool,
     /// Number of threads [default: all cores]
@@ -201,22 +201,22 @@ pub struct JudgedArgs {
     /// Folder with files that receipts list but bundles do not contain, such as large checkpoints
     #[arg(long, value_name = "DIR", requires = "bundles", help_heading = "Posts and bundles")]
     pub artifacts: Option<PathBuf>,
-    /// A text that the post does not redistribute, matched by its digest; may be repeated
+    /// A source text that is not included with the post, matched by its digest; may be repeated
     #[arg(long, value_name = "FILE", help_heading = "Posts and bundles")]
     pub text: Vec<PathBuf>,
-    /// Minimum origin for a verified claim
+    /// Weakest origin to accept for a verified claim
     #[arg(long, value_enum, value_name = "ORIGIN", help_heading = "Requirements")]
     pub min_origin: Option<MinOrigin>,
-    /// Minimum method for a verified claim
+    /// Weakest method to accept for a verified claim
     #[arg(long, value_enum, value_name = "METHOD", help_heading = "Requirements")]
     pub min_method: Option<MinMethod>,
-    /// Minimum reading for a verified claim: who confirmed that the words mean the fact
+    /// Weakest reading to accept for a verified claim: who confirmed that the wording matches the fact
     #[arg(long, value_enum, value_name = "READING", help_heading = "Requirements")]
     pub min_reading: Option<MinReading>,
-    /// Public key (PEM) that must have signed each bundle; if repeated, any of the keys may sign
+    /// Public key (PEM) that each bundle's signature must verify against; if repeated, one matching key is enough
     #[arg(long, value_name = "PEM", help_heading = "Requirements")]
     pub pubkey: Vec<PathBuf>,
-    /// Timestamp (RFC 3161) of a bundle, its committed states, plan, start or config; may be repeated
+    /// Timestamp (RFC 3161) of a bundle, its committed states, plan, run start or config; may be repeated
     #[arg(long, value_name = "FILE", requires_all = ["authority", "bundles"], help_heading = "Requirements")]
     pub timestamp: Vec<PathBuf>,
     /// Certificate (PEM) of a trusted timestamp authority, or of its issuer; may be repeated
@@ -225,7 +225,7 @@ pub struct JudgedArgs {
     /// A builder's attestation to the files in a bundle (in-toto, SLSA provenance v1); may be repeated
     #[arg(long, value_name = "FILE", requires = "builder_key", help_heading = "Requirements")]
     pub attestation: Vec<PathBuf>,
-    /// Public key (PEM) of a trusted builder; if repeated, any of the keys may sign
+    /// Public key (PEM) of a trusted builder; if repeated, one matching key is enough
     #[arg(long, value_name = "PEM", requires = "attestation", help_heading = "Requirements")]
     pub builder_key: Vec<PathBuf>,
     /// Exit with status 3 if a number in a text is not covered by a claim, or a text is missing
@@ -255,16 +255,16 @@ pub struct VerifyArgs {
     /// Compare verdicts with `repro/ID.lock`, and the list of posts with `repro/index.lock` (for CI)
     #[arg(long, conflicts_with = "write_lock", help_heading = "Posts and bundles")]
     pub locked: bool,
-    /// Instead of the report, print the reading, rule and lints applied to one claim (`CLAIM` or `POST/CLAIM`)
+    /// Print the reading, rule and lints applied to one claim (`CLAIM` or `POST/CLAIM`) instead of the report
     #[arg(long, value_name = "CLAIM", conflicts_with_all = ["locked", "write_lock", "resume"], help_heading = "Posts and bundles")]
     pub trace: Option<String>,
     /// Record verdicts in `repro/ID.lock`, and the list of posts in `repro/index.lock`
     #[arg(long, help_heading = "Posts and bundles")]
     pub write_lock: bool,
-    /// Slices to replay: none, those that fit the budget, or all that claims and bundles list
+    /// Slices to replay: none, those that fit the budget, or all slices listed in claims and bundles
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None, help_heading = "Replay")]
     pub replay: ReplaysArg,
-    /// Replay the step ranges of a challenge to one of the listed bundles; may be repeated
+    /// Replay the step ranges in a challenge for one of the given bundles; may be repeated
     #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"], help_heading = "Replay")]
     pub challenge: Vec<PathBuf>,
     /// Replay engine: the trainer's own, the independent candle engine, or both, which must agree
@@ -276,7 +276,7 @@ pub struct VerifyArgs {
     /// Device to run on: `cpu`, `cuda:N` or `opencl:N`
     #[arg(long, value_name = "DEVICE", help_heading = "Replay")]
     pub device: Option<String>,
-    /// Folder with the training data; without it, no data file that a bundle lists is read
+    /// Folder with the training data; without it, data files listed in bundles are not read
     #[arg(long, value_name = "DIR", help_heading = "Replay")]
     pub data: Option<PathBuf>,
     /// Number of threads for hashing and replay [default: all cores]
@@ -285,8 +285,8 @@ pub struct VerifyArgs {
     /// Private folder that caches digests, so that unchanged files are not read again
     #[arg(long, value_name = "DIR", help_heading = "Speed")]
     pub cache: Option<PathBuf>,
-    /// Folder or URL that stores each finished item, to continue after an interruption. Stored results are trusted: let nobody else
-    /// write there
+    /// Folder or URL that stores each finished item, to continue after an interruption. Stored results are trusted:
+    /// don't let anyone else write there
     #[arg(long, value_name = "STORE", help_heading = "Speed")]
     pub resume: Option<String>,
 }
@@ -295,10 +295,10 @@ pub struct VerifyArgs {
 pub struct PlanArgs {
     #[command(flatten)]
     pub judged: JudgedArgs,
-    /// Slices to replay: none, or all that claims and bundles list
+    /// Slices to replay: none, or all slices listed in claims and bundles
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = PlannedReplaysArg::None, help_heading = "Replay")]
     pub replay: PlannedReplaysArg,
-    /// Replay the step ranges of a challenge to one of the listed bundles; may be repeated
+    /// Replay the step ranges in a challenge for one of the given bundles; may be repeated
     #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"], help_heading = "Replay")]
     pub challenge: Vec<PathBuf>,
     /// Folder with the training data, which workers need too
@@ -319,7 +319,7 @@ pub struct WorkArgs {
     /// Folder or URL of the results store, shared by all workers or merged later
     #[arg(long, value_name = "STORE")]
     pub results: String,
-    /// Work on part K of N parts of the plan, counted from 1
+    /// Process part K of N of the plan, counted from 1
     #[arg(long, value_name = "K/N", help_heading = "Items")]
     pub partition: Option<String>,
     /// Key of an item to execute; may be repeated [default: all items]
@@ -334,10 +334,10 @@ pub struct WorkArgs {
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Machine")]
     pub threads: Option<usize>,
-    /// Folder with the training data; without it, no data file that a bundle lists is read
+    /// Folder with the training data; without it, data files listed in bundles are not read
     #[arg(long, value_name = "DIR", help_heading = "Machine")]
     pub data: Option<PathBuf>,
-    /// Private key (PEM) to sign results with, for `merge --pubkey`; recomputes results that it did not sign
+    /// Private key (PEM) to sign results with, for `merge --pubkey`; results not signed with this key are recomputed
     #[arg(long, value_name = "KEY", help_heading = "Trust")]
     pub sign: Option<PathBuf>,
 }
@@ -349,13 +349,14 @@ pub struct MergeArgs {
     /// Folder or URL of a results store; may be repeated
     #[arg(long, value_name = "STORE", required = true)]
     pub results: Vec<String>,
-    /// Ignore results of other plans in the stores
+    /// Ignore results from other plans in the stores
     #[arg(long)]
     pub shared: bool,
-    /// Public key (PEM) that must have signed each result; if repeated, any of the keys may sign
+    /// Public key (PEM) that each result's signature must verify against; if repeated, one matching key is enough
     #[arg(long, value_name = "PEM", help_heading = "Trust")]
     pub pubkey: Vec<PathBuf>,
-    /// Recompute N random items here and reject differing results; one forged result among M escapes with probability 1 - N/M
+    /// Recompute N random items here and reject differing results; one forged result among M goes
+    /// undetected with probability 1 - N/M
     #[arg(long, value_name = "N", help_heading = "Trust")]
     pub audit: Option<std::num::NonZeroUsize>,
     /// Device for the audit: `cpu`, `cuda:N` or `opencl:N`
@@ -387,10 +388,10 @@ pub enum ClassArg {
 pub struct ChallengeArgs {
     /// The bundle folder
     pub bundle: PathBuf,
-    /// Seed of the draw, unknown when the run was sealed: drand:ROUND:RANDOMNESS, commit:ID, or any text
+    /// Seed for the draw, unknown when the run was sealed: drand:ROUND:RANDOMNESS, commit:ID, or any text
     #[arg(long, value_name = "TEXT")]
     pub seed: String,
-    /// How many step ranges to draw, in addition to every step range with an evaluation
+    /// Number of step ranges to draw, in addition to every step range with an evaluation
     #[arg(long, value_name = "N")]
     pub count: std::num::NonZeroUsize,
 }
@@ -461,7 +462,7 @@ pub struct ReviewArgs {
     /// Your private key (PEM), to sign the records; unsigned records do not count as reviews
     #[arg(long, value_name = "PEM", help_heading = "Reviewer")]
     pub key: Option<PathBuf>,
-    /// Name of the model, if a model reviews
+    /// Name of the model, if the reviewer is a model
     #[arg(long, value_name = "MODEL", requires_all = ["model_version", "prompt"], help_heading = "Reviewer")]
     pub model: Option<String>,
     /// Version of the model
@@ -470,7 +471,7 @@ pub struct ReviewArgs {
     /// File with the model's prompt; its digest is recorded
     #[arg(long, value_name = "FILE", requires = "model", help_heading = "Reviewer")]
     pub prompt: Option<PathBuf>,
-    /// List open claims with reasons; records nothing
+    /// List open claims with the reasons; records nothing
     #[arg(long, conflicts_with = "exempt", help_heading = "Mode")]
     pub list: bool,
     /// Exempt all currently open claims, so that `--min-reading reviewed` applies only to new ones
@@ -482,16 +483,16 @@ pub struct ReviewArgs {
     /// With `--coverage`: the id of the text in the post [default: matched by file name, else the first]
     #[arg(long, value_name = "ID", requires = "coverage", help_heading = "Mode")]
     pub source: Option<String>,
-    /// Change each number in turn and count which changes are refuted, linted, weakened or missed; records nothing
+    /// Change each number in turn and count how many changes are refuted, flagged by a lint, weakened or missed; records nothing
     #[arg(long, conflicts_with_all = ["exempt", "list"], help_heading = "Mode")]
     pub mutate: bool,
-    /// With `--mutate`: make N random changes instead (digits, rows, units, steps, groups), drawn by `--seed`
+    /// With `--mutate`: make N random changes instead (digits, rows, units, steps, groups), seeded by `--seed`
     #[arg(long, value_name = "N", requires = "mutate", help_heading = "Mode")]
     pub random: Option<usize>,
-    /// A text that the post does not redistribute, matched by its digest; may be repeated
+    /// A source text that is not included with the post, matched by its digest; may be repeated
     #[arg(long, value_name = "FILE", help_heading = "Mode")]
     pub text: Vec<PathBuf>,
-    /// Seed of the random changes, a number [default: 1]; in tests, seed of the decoys [default: random]
+    /// Integer seed for the random changes [default: 1]; in tests, seed for the decoys [default: random]
     #[arg(long, value_name = "TEXT", help_heading = "Mode")]
     pub seed: Option<String>,
     /// Number of threads [default: all cores]
@@ -508,8 +509,8 @@ pub struct ParamsArgs {
 
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// Configs, checkpoints or bundles, each with the step at which its number was read
-    /// [default: the config's last step]. Or a report in JSON, a project folder, or a commit A to compare with B
+    /// Configs, checkpoints or bundles, each with the step that its number was taken from
+    /// [default: the config's last step]. Or a JSON report, a project folder, or a commit A to compare with B
     /// [default: the current project]
     #[arg(required = true, value_name = "PATH[@STEP]|A")]
     pub sides: Vec<String>,
@@ -519,7 +520,7 @@ pub struct DiffArgs {
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Reports and commits")]
     pub threads: Option<usize>,
-    /// Instead, print each model's training horizon in tokens and steps
+    /// Print each model's training horizon in tokens and steps instead
     #[arg(long, value_enum, requires = "coefficient", help_heading = "Horizon")]
     pub horizon: Option<HorizonName>,
     /// Tokens per parameter, tokens, steps or FLOP: an exact number, or a ratio A/B
@@ -544,7 +545,7 @@ pub struct GateArgs {
     /// The candidate runs: bundles, logs, or folders of them
     #[arg(long, value_name = "RUNS", num_args = 1.., required = true, help_heading = "Runs")]
     pub candidate: Vec<PathBuf>,
-    /// Rule file in TOML [default: Welch's t test, two-sided p < 0.05, at least 2 runs per side]
+    /// Rule file in TOML [default: Welch's t test, two-sided p < 0.05, at least 2 runs per arm]
     #[arg(long, value_name = "FILE", help_heading = "Rule")]
     pub rule: Option<PathBuf>,
     /// Name of the metric in the logs [default: the validation loss, or the only metric]
@@ -588,10 +589,10 @@ pub enum RoundingArg {
 /// The notes at the end of `repro stats --help`.
 const STATS_NOTE: &str = "\
 FILE is JSON, `{\"a\": [1.65, 1.66], \"b\": [1.57, 1.58]}`, JSON lines, or CSV with a header; in a CSV,
-a shorter column ends in empty cells. Differences are a - b; pairs are values at the same position.
+shorter columns are padded with empty cells. Differences are a - b; pairs are values at the same position.
 
-A result that cannot be computed is rejected with a reason. A result that can be computed but decides
-nothing is marked as such (in JSON, `\"evidence\": false`).
+If a result cannot be computed, the reason is reported. A result that can be computed but is inconclusive
+is marked as such (in JSON, `\"evidence\": false`).
 
 Exit status: 0, or 2 for bad usage or numbers that cannot be read.";
 
@@ -618,7 +619,7 @@ pub struct StatsArgs {
         help_heading = "Numbers"
     )]
     pub b: Option<String>,
-    /// File column to use as a; repeat it for b [default: columns `a` and `b`]
+    /// File column to use as `a`; repeat the option for `b` [default: columns `a` and `b`]
     #[arg(long, value_name = "NAME", requires = "file", help_heading = "Numbers")]
     pub column: Vec<String>,
     /// Mean, standard deviation (divisor n - 1) and n of the first list, if its values are unknown
@@ -627,7 +628,7 @@ pub struct StatsArgs {
     /// The same for the second list
     #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true, help_heading = "Numbers")]
     pub summary_b: Option<String>,
-    /// Null value for a one-sample test of a [default: 0 without b]
+    /// Null value for a one-sample test on `a` [default: 0 if `b` is not given]
     #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Tests")]
     pub target: Option<String>,
     /// Equivalence test (TOST): whether the mean or difference lies within a margin
@@ -668,7 +669,7 @@ pub struct StatsArgs {
         help_heading = "Counts and p-values"
     )]
     pub categories: Option<String>,
-    /// Expected weights of the categories, in any unit [default: equal]
+    /// Expected weights of the categories, on any scale [default: equal]
     #[arg(
         long,
         value_name = "W,W,...",
@@ -698,7 +699,7 @@ pub struct StatsArgs {
         help_heading = "Tests"
     )]
     pub level: String,
-    /// Power for detectable gaps and required runs
+    /// Power for the minimum detectable gap and the required number of runs
     #[arg(
         long,
         value_name = "POWER",
@@ -732,7 +733,7 @@ pub struct ImportArgs {
     /// Write the readable runs even if some logs cannot be read; still exits with status 2
     #[arg(long, help_heading = "Bundles")]
     pub keep_going: bool,
-    /// Keep only every N-th step and the last one, for event files and other tracker files
+    /// Keep only every N-th step and the last one, in event files and other tracker files
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Reading logs")]
     pub every: u64,
     /// Put all runs into one group with this name
@@ -741,8 +742,8 @@ pub struct ImportArgs {
     /// Test whether the mean final validation loss of each group is below this value
     #[arg(long, value_name = "LOSS", allow_negative_numbers = true, help_heading = "Scores")]
     pub target: Option<String>,
-    /// Map columns, our name first: `loss=val_loss,step=iter`; a `loss` column whose name contains
-    /// validation loss counts as one (jsonl and csv only)
+    /// Map columns, the repro name first: `loss=val_loss,step=iter`; a column mapped to `loss` is treated as
+    /// validation loss if its own name indicates that (jsonl and csv only)
     #[arg(long, value_name = "OURS=THEIRS", help_heading = "Reading logs")]
     pub map: Vec<String>,
     /// Reference convergence points of the benchmark (mlperf only)
@@ -772,10 +773,10 @@ pub struct ExplainArgs {
     /// `post-schema` (JSON Schema for editors), `slices`, `check`, `relations`, `gate`, `readings` or `scope`
     #[arg(required_unless_present_any = ["search", "list"])]
     pub name: Option<String>,
-    /// Instead, list all names of one kind
+    /// List all names of one kind instead
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["name", "search"])]
     pub list: Option<ListingArg>,
-    /// Instead, list names whose name or text contains these words, best match first
+    /// List entries whose name or text contains these words instead, best match first
     #[arg(long, value_name = "WORDS", num_args = 1.., conflicts_with = "name")]
     pub search: Vec<String>,
 }

@@ -12,7 +12,7 @@ pub struct CommonArgs {
     /// Project folder [default: the nearest parent that contains `repro/`]
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Output format; `repro help COMMAND` lists the formats of a command
+    /// Output format; `repro help COMMAND` lists the formats that a command supports
     #[arg(long, global = true, default_value = "text", hide_possible_values = true, value_parser = formats::parser(&Format::ALL), help_heading = formats::HEADING)]
     pub format: Format,
     /// Also write the report to a file; may be repeated

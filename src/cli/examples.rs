@@ -14,7 +14,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
     (
         "init",
         &[
-            ("repro init paper", "an example project with invented numbers"),
+            ("repro init paper", "an example project with made-up numbers"),
             (
                 "repro init --log runs/dense runs/moe",
                 "a project about your own runs, in the current folder",
@@ -71,7 +71,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
             ),
             (
                 "repro cluster merge plan.jsonl --results worker-1 --results worker-2",
-                "merge workers that share no folder",
+                "merge results from workers without a shared folder",
             ),
         ],
     ),
@@ -94,7 +94,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
             ),
             (
                 "repro gate --rule repro/gates/modded-nanogpt.toml --candidate logs",
-                "is it better than a threshold, by a rule written in advance?",
+                "is it better than a threshold, according to a rule fixed in advance?",
             ),
         ],
     ),
@@ -111,7 +111,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
     (
         "review",
         &[
-            ("repro review 0004 --list", "which claims are not reviewed yet?"),
+            ("repro review 0004 --list", "which claims have not been reviewed yet?"),
             ("repro review 0004 --as Ada --key ada.key", "review the post and sign your records"),
             ("repro review 0004 --mutate", "which changed numbers would go unnoticed?"),
             (
@@ -135,14 +135,14 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             (
                 "repro diff dense.toml@5000 moe.toml@5000",
-                "what do two runs hold fixed after 5000 steps?",
+                "what is held fixed between two runs after 5000 steps?",
             ),
             (
                 "repro diff dense.toml moe.toml --horizon active_dn --coefficient 20",
                 "plan step counts: 20 tokens per active parameter",
             ),
             ("repro diff main", "what a branch changes: its posts against those of `main`"),
-            ("repro diff before.json after.json", "two reports of `verify` or of `check`"),
+            ("repro diff before.json after.json", "two reports from `verify` or from `check`"),
         ],
     ),
     (
@@ -155,15 +155,15 @@ const EXAMPLES: &[(&str, Lines)] = &[
             ),
             (
                 "repro stats --summary-a 1.65,0.01,3 --summary-b 1.58,0.02,3",
-                "tests from printed means and standard deviations",
+                "tests from reported means and standard deviations",
             ),
-            ("repro stats eval.csv --baselines eval_meta_data.csv", "CORE of a per-task table"),
+            ("repro stats eval.csv --baselines eval_meta_data.csv", "CORE from a per-task table"),
         ],
     ),
     (
         "train",
         &[
-            ("repro train repro/studies/tiny-moe.toml --list", "list the runs of a study"),
+            ("repro train repro/studies/tiny-moe.toml --list", "list the runs in a study"),
             (
                 "repro train repro/studies/tiny-moe.toml --out receipts",
                 "train them, or resume after an interruption",
@@ -187,7 +187,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
     (
         "devices",
         &[
-            ("repro devices", "list devices and whether they reproduce the golden bits"),
+            ("repro devices", "list devices and whether they reproduce the reference results"),
             ("repro devices --device cuda:0", "check only one device"),
         ],
     ),
@@ -217,7 +217,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             ("repro explain value::differs", "what a finding means, and how it can mislead"),
             ("repro explain post", "how to write a post"),
-            ("repro explain --search standard error", "find names by words"),
+            ("repro explain --search standard error", "search names by keyword"),
             ("repro explain --list functions", "list the functions for expressions in posts"),
         ],
     ),

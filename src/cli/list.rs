@@ -40,7 +40,7 @@ The assurance states how strong a verdict is; the weakest input decides.
   Origin: transcribed (typed from a publication) < declared (stated in an intact bundle by its author) < signed (with a
     key that you listed) < attested (by a builder whose key you listed, for exactly these files).
   Method: compared (two statements of the same fact) < recomputed (derived from raw evidence) < replayed (training steps
-    executed again) < replayed by two engines (two programs that share no code).
+    re-run) < replayed by two engines (two programs that share no code).
 \"Inconclusive\" means that the evidence does not decide; \"unchecked\" means that evidence is missing or the check was not
 run.
 ";
@@ -121,7 +121,7 @@ them to functions: `repro explain --list functions`. A minus between two names n
 agreement.
 
 Printed digits imply their rounding. Settings and counts are exact. \"About\" means within 5%, or within half a unit of
-the last digit, in every post. A comparison between runs is tested against noise: one run per arm decides nothing,
+the last digit, in every post. A comparison between runs is tested against noise: one run per arm is inconclusive,
 unless the claim is only about printed values, `printed(a) < printed(b)`. For runs printed as mean ± error,
 `printed_runs(...)`, a comparison is true if every reading of ± supports it. Relations between formulas must be true for
 all values, `holds(...)`.

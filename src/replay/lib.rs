@@ -42,11 +42,11 @@ codes! {
     MODEL_FAILED = "train::model-failed", "the model cannot be trained", "read the message; report it if the study is correct";
     DEVICE_FAILED = "train::device-failed", "a device operation failed", "free its memory, or run on the CPU with `--device cpu`";
     DIVERGED = "train::diverged", "the run diverged and was sealed as is", "keep it as a result; to try a lower learning rate, write a new plan";
-    OTHER_RUN = "train::other-run", "the folder has a run of this name with a different configuration", "train into another folder, or remove that run";
+    OTHER_RUN = "train::other-run", "the folder has a run with this name and a different configuration", "train into another folder, or remove that run";
     UNKNOWN_RUN = "train::unknown-run", "no run has this name", "pass a name that `--list` prints";
-    NO_THREADS = "train::no-threads", "no usable threads for training", "ask for fewer threads or jobs";
+    NO_THREADS = "train::no-threads", "no usable threads for training", "use fewer threads or jobs";
     BUSY = "train::busy", "another process is training this run", "wait for it, or train into another folder";
-    DIFFERS = "train::step-differs", "a step gave a different result when executed again", "restore the program, machine or data that changed, or train the run again in another folder";
+    DIFFERS = "train::step-differs", "a step gave a different result when re-run", "restore the program, machine or data that changed, or train the run again in another folder";
     LOST_STATE = "train::lost-state", "this command cannot resume from the state of an unfinished run", "restore the folder, or train the run again in another one";
     LOST_RECORDS = "train::lost-records", "the records of an unfinished run do not match its state", "restore the folder, or train the run again in another one";
 }

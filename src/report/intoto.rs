@@ -61,7 +61,7 @@ struct Claim<'a> {
 }
 
 codes! {
-    NO_SUBJECT = "report::no-subject", "no file was judged, so there is nothing to attest", "find out why no post and no bundle could be judged, or leave out `--output intoto=`";
+    NO_SUBJECT = "report::no-subject", "no file was checked, so there is nothing to attest", "find out why no post or bundle could be checked, or leave out `--output intoto=`";
 }
 
 /// Refuses a report that no statement can be made of: one about no file at all is not valid.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use repro_core::source::{Error, Location, codes};
 
 codes! {
-    TOO_MUCH_WORK = "post::too-much-work", "a post needs too much work to judge", "reduce nested formulas or resamples, or split the post";
+    TOO_MUCH_WORK = "post::too-much-work", "a post is too expensive to check", "reduce nested formulas or resamples, or split the post";
 }
 
 /// The most steps for one post, each of a microsecond at most. No post of this repository takes a thirtieth of them.

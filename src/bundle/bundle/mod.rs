@@ -100,7 +100,7 @@ codes! {
     EXTRA_FILE = "bundle::extra-file", "a file is not listed in any manifest", "remove it, or seal the bundle again";
     MISSING_FILE = "bundle::missing-file", "a listed file is missing", "fetch the whole bundle";
     WRONG_SIZE = "bundle::wrong-size", "a file's size differs from the one in the receipt", "fetch the bundle again";
-    UNDECLARED_SIZE = "bundle::undeclared-size", "the receipt's `files` do not match the files of the bundle", "seal the bundle again";
+    UNDECLARED_SIZE = "bundle::undeclared-size", "the receipt's `files` do not match the files in the bundle", "seal the bundle again";
     WRONG_DIGEST = "bundle::wrong-digest", "a file's digest differs from the recorded one", "fetch the bundle again; if it was edited on purpose, seal it again";
     WRONG_BUNDLE = "bundle::wrong-bundle", "the bundle is not the pinned one", "fetch the pinned bundle, or review this one and update the lock with `repro verify --post ID --write-lock`";
     WRONG_NAME = "bundle::wrong-name", "the receipt belongs to a bundle with a different name", "rename the folder to the name of its run";
@@ -108,8 +108,8 @@ codes! {
     NOT_CANONICAL = "bundle::not-canonical", "the JSON is not in canonical form (RFC 8785 and a line feed)", "seal the bundle again";
     WRONG_SCHEMA = "bundle::wrong-schema", "this version of repro does not support documents of this type", "use a version that supports them";
     BAD_ORIGIN = "bundle::bad-origin", "the origin is unknown", "write `transcribed` or `emitted`";
-    WRONG_FIELD_FOR_ORIGIN = "bundle::wrong-field-for-origin", "a field of the receipt does not fit its origin", "remove the field, or correct the origin";
-    WRONG_SUBJECTS = "bundle::wrong-subjects", "the subjects of the statement do not match the files of the bundle", "seal the bundle again";
+    WRONG_FIELD_FOR_ORIGIN = "bundle::wrong-field-for-origin", "a field in the receipt does not match its origin", "remove the field, or correct the origin";
+    WRONG_SUBJECTS = "bundle::wrong-subjects", "the subjects of the statement do not match the files in the bundle", "seal the bundle again";
     WRONG_COUNT = "bundle::wrong-count", "a declared count does not match the checkpoint", "declare the count that the tensors have";
     UNKNOWN_FILE = "bundle::unknown-file", "the receipt refers to a file that is not in the bundle", "add the file, or correct the name";
     UNTRACED_DOCUMENT = "bundle::untraced-document", "a transcribed file does not state its source document", "add the document to `extra.documents`";

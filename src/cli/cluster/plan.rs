@@ -74,7 +74,7 @@ fn summary(plan: &WorkPlan) -> String {
     let seconds = plan.items.iter().map(|item| item.cost_ms).sum::<u64>().div_ceil(1000);
     let merged = match plan.merged.len() {
         0 => String::new(),
-        count => format!("; {count} to judge during the merge, because they need replays"),
+        count => format!("; {count} to evaluate during the merge, because they need replays"),
     };
     let items = plan.items.len();
     format!("{items} items: {}; about {seconds} s of one core{merged}", parts.join(", "))

@@ -34,7 +34,7 @@ pub use rule::{GateRule, GateTest, ReadAt};
 pub use tested::TestedGap;
 
 codes! {
-    BAD_RULE = "gate::bad-rule", "the rule's keys do not fit together", "fix the rule; `repro explain gate` lists its keys";
+    BAD_RULE = "gate::bad-rule", "the rule's keys are incompatible", "fix the rule; `repro explain gate` lists its keys";
     TWO_STANDARDS = "gate::two-references", "both a baseline and a threshold are given", "drop `--baseline`, or remove `bar` from the rule";
     NO_STANDARD = "gate::no-reference", "there is no baseline and no threshold", "pass `--baseline RUNS`, or set `bar` in the rule";
     NO_RUNS = "gate::no-runs", "one arm has no runs", "pass bundles, logs, or folders of them";
@@ -46,17 +46,17 @@ codes! {
     UNREAD = "gate::unreadable-run", "something in a folder looks like a run but cannot be read", "pass the complete log (a crashed run counts as a result), or list the runs one by one";
     COPY = "gate::duplicate-run", "a run is a copy of another run and counts once", "leave the copy out";
     NEAR = "gate::near-copy", "a run is closer to another run than two seeds would be", "pass runs with different seeds; runs that do not depend on their seed cannot measure noise";
-    TWO_VALUES = "gate::conflicting-logs", "two logs of one run end with different values", "find the correct log and leave the other one out";
+    TWO_VALUES = "gate::conflicting-logs", "two logs of the same run end with different values", "find the correct log and leave the other one out";
     SAME_START = "gate::same-start", "a run shares most of its values with another run, so the two are not independent", "pass runs that start from different seeds";
     SAME_SEED = "gate::same-seed", "a run has the same seed and settings as another run, so the two are not independent", "pass runs with different seeds";
     ON_BOTH_SIDES = "gate::run-in-both-arms", "a run is in both arms", "give each arm its own runs";
-    NO_METRIC = "gate::missing-metric", "a run has no value of the metric", "choose a different metric, or a different step in the rule; a run that stopped early is never left out";
+    NO_METRIC = "gate::missing-metric", "a run has no value for the metric", "choose a different metric, or a different step in the rule; a run that stopped early is never left out";
     DIVERGED = "gate::diverged", "a run does not end with a finite value", "report the run as diverged: it cannot win, and it cannot be left out";
     UNLIKE = "gate::mixed-metrics", "the metric comes from different kinds of data in different runs", "compare evaluations with evaluations: set `metric` to the name that each log uses";
     OTHER_STEPS = "gate::different-steps", "the runs are compared at different steps", "set `step = N` in the rule to a step that all runs have, or `step = \"last\"` if you want to compare runs of different lengths";
     OTHER_AXIS = "gate::different-counters", "some runs count steps and others count epochs", "pass logs with the same counter: if a log has both columns, `repro import --map step=NAME` makes a bundle with the other one; or set `step = \"last\"` in the rule if you want to compare runs of different lengths";
     OTHER_TOKENS = "gate::different-tokens", "the runs were trained on different amounts of data", "compare runs after the same amount of data, or set `step = \"last\"` in the rule if you want to compare runs of different lengths";
-    OTHER_TEXT = "gate::different-validation-text", "the runs were evaluated on different text", "evaluate all runs on one validation text";
+    OTHER_TEXT = "gate::different-validation-text", "the runs were evaluated on different text", "evaluate all runs on the same validation text";
     NO_PAIRS = "gate::unpaired-seeds", "the runs cannot be paired by seed", "pass runs with the same seeds in both arms, or use `test = \"welch\"`";
     NO_SPREAD = "gate::zero-variance", "the runs have identical values, so the noise between them is unknown", "pass runs with different seeds; runs that agree bit for bit count as one";
     NO_TEST = "gate::undefined-test", "the test cannot be computed from these values", "read the reason in the report, then add runs or choose a different test";

@@ -84,7 +84,7 @@ codes! {
     NO_VALUES = "import::unknown-columns", "no column was recognized", "map the columns: `--map loss=NAME,val_loss=NAME`";
     NOT_A_NUMBER = "import::not-a-number", "a mapped value is not a number", "fix the log, or map a different column";
     STEPS_GO_BACK = "import::decreasing-step", "a step is smaller than the previous one", "put each run in its own file";
-    TOLD_TWICE = "import::conflicting-values", "a step has two different values in one column", "put each run in its own file";
+    TOLD_TWICE = "import::conflicting-values", "a step has two different values in the same column", "put each run in its own file";
     TOLD_AGAIN = "import::repeated-steps", "the log repeats earlier steps with equal losses, so it was read as one resumed run", "nothing to do if the run was resumed";
     STEP_COLUMN = "import::step-column", "a column with a different name was used as the step counter", "if the wrong column was chosen, pass `--map step=NAME`";
     UNKNOWN_FORMAT = "import::unknown-format", "the file is not a recognized log", "put its format before the path (`repro import csv PATH`), or leave the file out";

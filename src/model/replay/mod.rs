@@ -53,6 +53,6 @@ codes! {
     TWICE = "replay::duplicate-step", "a log contains a step twice", "keep the line that the step wrote";
     EVALUATION_DIFFERS = "replay::evaluation-mismatch", "repeating an evaluation on its own text gave a different loss or byte count", "evaluate the weights of that checkpoint on the text that the evaluation refers to";
     EVALUATION_UNCLEAR = "replay::evaluation-deviation", "repeating an evaluation on its own text gave a loss that rounding does not explain", "evaluate with the precision of training, or without autocast";
-    TRAINED_ON_TEXT = "replay::trained-on-evaluation", "training batches appear in the text of an evaluation", "train on text that is not in the evaluation";
+    TRAINED_ON_TEXT = "replay::trained-on-evaluation", "training batches contain text from an evaluation", "train on text that is not in the evaluation";
     STOPPED = "replay::out-of-time", "the replay ran out of time", "allow more time with `--budget`";
 }

@@ -43,7 +43,7 @@ pub use tokens::Tokens;
 use repro_core::source::codes;
 
 codes! {
-    UNKNOWN_VALUE = "data::unknown-value", "a field of the data has an unknown value", "write one of the expected values";
+    UNKNOWN_VALUE = "data::unknown-value", "a field in the data settings has an unknown value", "write one of the expected values";
     NO_FOLDER = "data::no-folder", "no data folder was given", "pass `--data DIR`: files that a config refers to are read only from this folder";
     NOT_IN_FOLDER = "data::not-in-folder", "a file is missing from the data folder", "put the file into the `--data` folder";
     OTHER_TEXT = "data::different-text", "the text differs from the one that the study pins", "fetch the text again, or correct `sha256`";

@@ -28,7 +28,7 @@ use repro_core::source::codes;
 
 codes! {
     BAD_PLAN = "cluster::bad-plan", "the plan is malformed, truncated or modified", "create it again with `repro cluster plan`";
-    OTHER_PROGRAM = "cluster::different-build", "the plan was made by a different build of `repro`", "use one build of `repro` for plan, work and merge";
+    OTHER_PROGRAM = "cluster::different-build", "the plan was made by a different build of `repro`", "use the same build of `repro` for plan, work and merge";
     CHANGED = "cluster::changed", "an input changed after the plan was made", "restore the input, or plan again; results for unchanged inputs are reused";
     NO_STEPS = "cluster::no-trainer", "this build cannot execute training steps", "use a build that includes the trainer";
     NOT_KEPT = "cluster::unstored-result", "a result cannot be stored", "fix the reported error, then start the worker again";

@@ -23,7 +23,7 @@ codes! {
     OF_MEANS = "order::summary-comparison", "the comparison is between summaries of several runs (means, extremes, standard deviations)", "compare the groups, `a.loss < b.loss`, to test against noise; or write `printed(max(a.loss)) < printed(min(b.loss))`";
     WITHIN_NOISE = "order::within-noise", "the difference is within the noise between runs", "add runs, or describe the result as open";
     NO_FAMILY = "order::unlisted-family", "the plan adjusts this comparison's p over a family of tests", "list the family: `significant(p(a, b), family = [p(a, b), ...])`";
-    COARSE = "order::too-coarse", "the printed digits do not decide the relation", "publish the numbers with more digits";
+    COARSE = "order::too-coarse", "the printed digits are too few to decide the comparison", "publish the numbers with more digits";
     NOT_EQUAL = "order::not-equal", "two values that should be equal differ", "correct the text";
     ARE_EQUAL = "order::equal", "two values that should differ are equal", "correct the text";
 }

@@ -17,7 +17,7 @@ const ULPS: u64 = 4;
 
 codes! {
     DIFFERS = "value::differs", "the evidence gives a different number", "correct the number or the expression, or declare the reading: `is = { value = \"...\", as = \"about\" }`";
-    TOO_COARSE = "value::too-coarse", "the inputs are too coarse to decide", "publish them with more digits";
+    TOO_COARSE = "value::too-coarse", "the inputs are not precise enough to decide", "publish them with more digits";
     STRADDLES = "value::straddles", "the value may be on either side of the limit", "publish the inputs with more digits";
     DENIED_LIMIT = "value::negated-limit", "a limit appears in a negated clause", "declare the reading: `is = { value = \"max(moe.loss)\", as = \"at_most\" }`";
     UNCLEAR_SIGNS = "value::ambiguous-notation", "the number can be parsed in more than one way", "write plain digits, and separate powers and footnotes: `6^2`, `6 [^2]`";

@@ -11,8 +11,8 @@ use super::record::{ReviewRecord, ReviewVerdict, SessionCounts};
 use super::store::Reviews;
 
 codes! {
-    DISPUTED = "review::disputed", "a reviewer disputes that the words mean the fact", "settle it with the reviewer, who can approve later with `repro review POST`";
-    UNANSWERED_LINT = "review::unanswered-lint", "the words do not fit the fact, and nobody has answered the lint", "correct the binding, or answer with `reading = \"why\"` in the statement";
+    DISPUTED = "review::disputed", "a reviewer disputes that the wording matches the fact", "settle it with the reviewer, who can approve later with `repro review POST`";
+    UNANSWERED_LINT = "review::unanswered-lint", "the wording does not match the fact, and the lint is unresolved", "correct the binding, or resolve the lint with `reading = \"why\"` in the statement";
     FORGED = "review::forged", "the signature of a review record does not match the record", "remove the record, and review the claim again";
     BROKEN = "review::unusable-record", "a review record cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
     VOID = "review::outdated", "the claim changed after it was reviewed", "review it again with `repro review POST`";

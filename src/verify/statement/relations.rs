@@ -33,7 +33,7 @@ codes! {
     NOT_PUBLISHED = "sentence::not-published", "evidence not published", "publish the evidence, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "it is unclear whether the cell means yes or no", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
     NOTHING_READ = "sentence::beside-without-evidence", "a value in `beside` is not derived from evidence", "bind it to evidence, or remove `beside`";
-    NOT_HELD = "sentence::unused-number", "no binding and no relation uses a number in the quote", "bind it in `is`, use it in the relation as `quoted(1)`, or excuse it with `\"_ reason\"`";
+    NOT_HELD = "sentence::unused-number", "a number in the quote is not used by any binding or relation", "bind it in `is`, use it in the relation as `quoted(1)`, or excuse it with `\"_ reason\"`";
 }
 
 /// Whether a cell affirms or denies the relation of its column; none if it has words of its own.

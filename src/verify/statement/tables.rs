@@ -19,7 +19,7 @@ use crate::reading;
 
 codes! {
     NO_MEMBER = "sentence::no-member", "the JSON text has no such member", "correct the pointer in `place` or the row and column names; `place = \"\"` is the whole document";
-    NO_TABLE = "sentence::no-table", "the text has no such table, or several", "copy the table's head from the text, or give its lines in `printed`";
+    NO_TABLE = "sentence::no-table", "the text has no such table, or more than one", "copy the table's head from the text, or give its lines in `printed`";
     NOT_AT_HAND = "sentence::missing-text", "the text is not available", "pass it with `--text FILE`";
 }
 

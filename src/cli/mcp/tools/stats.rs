@@ -18,7 +18,7 @@ two lists `a` and `b` to compare: Welch's and pooled t, paired t for paired data
 gap. Or printed summaries (`summary_a`, `summary_b`: mean, standard deviation with divisor n - 1, n), success counts of \
 evaluations (`counts`), discordant pairs (`paired_counts`, McNemar), p-values of one family (`p_values`, Holm), \
 counts of categories such as the tokens of each expert (`categories`, chi-squared). Differences are a - b. \
-A result that decides nothing has `evidence: false` and a reason; one that cannot be computed is `refused` with a reason.",
+An inconclusive result has `evidence: false` and a reason; one that cannot be computed is `refused` with a reason.",
     scope: "A test separates an effect from chance for the given numbers; it does not show that they were measured, that no runs were left \
 out, or that the test was chosen before anyone saw the numbers.",
     input,

@@ -14,7 +14,7 @@ use crate::value::{Evaluated, EvidencePath, Quantity};
 
 codes! {
     DIFFERS = "replayed::differs", "the replayed steps differ from the log", "run `repro replay` to find the first divergence: the run was not trained as stated";
-    UNDECIDED = "replayed::undecided", "the replay does not decide", "run `repro replay` to see why";
+    UNDECIDED = "replayed::undecided", "the replay is inconclusive", "run `repro replay` to see why";
     NOT_RUN = "replayed::not-run", "no steps were replayed", "use `--replay auto` to replay what fits `--budget`, or `--replay all`";
     NOT_ASKED = "replayed::not-asked", "no replay was requested", "run `repro verify --replay all`";
 }

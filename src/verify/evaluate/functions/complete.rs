@@ -18,7 +18,7 @@ codes! {
     NOT_REPORTED = "complete::not-reported", "a run was started but has no bundle", "report the run: leaving it out selects results";
     NOT_PLANNED = "complete::not-planned", "a bundle of the study is not in the plan", "remove it from the study, or add it to the plan before running it";
     OTHER_PLAN = "complete::different-plan", "a run was made under a different plan", "rerun it under this plan";
-    NO_RATES = "complete::no-rates", "the tuning runs select no learning rate", "check the plan's selection rule";
+    NO_RATES = "complete::no-rates", "the tuning runs do not select a learning rate", "check the plan's selection rule";
     OTHER_CONFIG = "complete::different-config", "a run's config differs from the plan", "rerun it with the planned config";
 }
 

@@ -15,7 +15,7 @@ use crate::value::{Evaluated, EvidenceWords, Quantity, RunSample};
 codes! {
     NOT_EQUAL = "held_fixed::differs", "a quantity that should be held fixed differs", "correct the text, or compare where the quantity is equal";
     EQUAL = "differs::equal", "values that should differ are equal", "correct the text";
-    UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values are too coarse to decide", "publish them with more digits";
+    UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values have too few digits to decide", "publish them with more digits";
 }
 
 /// The rule of what is almost the same.

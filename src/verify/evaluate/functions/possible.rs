@@ -17,7 +17,7 @@ codes! {
     NO_COUNT = "grim::no-such-count", "no whole number of items gives this fraction", "check the fraction and the number of scored items";
     OFF_GRID = "on_grid::off-grid", "the step is not on the evaluation grid", "correct the step or the grid";
     NOT_REACHED = "reached::above-target", "the loss is above the target that it should reach", "correct the text";
-    UNDECIDED_TARGET = "reached::too-coarse", "the printed loss is too coarse to decide", "publish it with more digits";
+    UNDECIDED_TARGET = "reached::too-coarse", "the printed loss has too few digits to decide", "publish it with more digits";
 }
 
 /// A number as it is in the quote is known to its last digit.
