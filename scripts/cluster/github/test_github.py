@@ -48,7 +48,7 @@ class GithubTest(EngineTest):
         self.workflow.run("merge")
         self.assert_ended("merge", failed=1)
         missing = self.case.keys(self.plan) - results(*self.artifacts.glob("results-*"))
-        self.assertIn(f"of which {len(missing)} have none", self.workflow.ran["merge"][0].log)
+        self.assertIn(f"{len(missing)} items have none", self.workflow.ran["merge"][0].log)
 
         self.workflow.run_again("work")
         self.assert_ended("work", failed=0)
