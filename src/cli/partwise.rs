@@ -97,13 +97,13 @@ impl WordedPace for BundlePace {
     }
 }
 
-/// How many are done in a time that makes it a number to read: `, 312 a second`.
+/// The rate in the unit that makes it readable: `, 312/s`.
 fn rate(done: u64, took: Duration) -> String {
     let each_second = done as f64 / took.as_secs_f64();
     match each_second {
         rate if !rate.is_finite() || rate == 0.0 => String::new(),
         rate if rate >= 1.0 => format!(", {rate:.0}/s"),
-        rate if rate * 60.0 >= 1.0 => format!(", {:.0} a minute", rate * 60.0),
+        rate if rate * 60.0 >= 1.0 => format!(", {:.0}/min", rate * 60.0),
         rate => format!(", {:.0}/h", rate * 3600.0),
     }
 }
@@ -119,10 +119,10 @@ mod tests {
         let (early, late, long) = (at(0), at(10), at(7200));
         assert_eq!(pace.text(early), "0 of 10,000 bundles");
         pace.done = 2500;
-        assert_eq!(pace.text(late), "2,500 of 10,000 bundles, 250 a second, about 30 s left");
+        assert_eq!(pace.text(late), "2,500 of 10,000 bundles, 250/s, about 30 s left");
         pace.done = 240;
-        assert_eq!(pace.text(long), "240 of 10,000 bundles, 2 a minute, about 81.3 h left");
+        assert_eq!(pace.text(long), "240 of 10,000 bundles, 2/min, about 81.3 h left");
         pace.done = 12;
-        assert_eq!(pace.text(long), "12 of 10,000 bundles, 6 an hour, about 1664.7 h left");
+        assert_eq!(pace.text(long), "12 of 10,000 bundles, 6/h, about 1664.7 h left");
     }
 }

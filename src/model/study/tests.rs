@@ -217,7 +217,7 @@ fn what_cannot_be_matched_is_refused_with_the_nearest() {
     );
     assert_eq!(
         (error.code.id, error.expected.as_str()),
-        ("study::unmatched-arm", "a dense feed-forward block whose width changes the count",)
+        ("study::unmatched-arm", "a dense feed-forward block with a width that changes the count",)
     );
     let error = refused(
         r#"{ mode = "active", target = "moe" }"#,
@@ -364,11 +364,11 @@ fn a_list_that_is_not_the_grid_is_refused_with_the_right_one() {
     assert!(error.help.contains("  \"small-moe-short-s2\",\n]\n"), "{}", error.help);
     let twice =
         refused("\"small-moe-short-s2\",", "\"small-moe-short-s2\", \"small-moe-short-s2\",");
-    assert_eq!(twice.found, "one of them twice");
+    assert_eq!(twice.found, "one of them listed twice");
     // The list that is printed is accepted.
     let whole = text("", "planned = []\nif_rates_differ = []");
     let first = parse(&whole).unwrap_err();
-    let printed = first.help.strip_prefix("the grid gives\n").unwrap();
+    let printed = first.help.strip_prefix("the grid consists of\n").unwrap();
     let second = parse(&whole.replacen("planned = []", printed, 1)).unwrap_err();
     assert!(second.help.contains("if_rates_differ = ["), "{}", second.help);
 }
