@@ -52,7 +52,7 @@ fn two_workers_on_one_store_come_to_the_report_of_one_machine() {
     }
     let again = repro(calm(), &work);
     let told = String::from_utf8_lossy(&again.stdout).into_owned();
-    assert_eq!(told, "2 items: 0 executed, 2 were done\n");
+    assert_eq!(told, "2 items: 0 executed, 2 already done\n");
     for format in ["json", "text", "jsonl"] {
         let alone = repro(calm(), &["verify", BUNDLES[0], BUNDLES[1], "--format", format]);
         let merged =
