@@ -42,6 +42,11 @@ pub fn setting_names(ours: &str) -> impl Iterator<Item = &'static str> + Clone {
     names(&SETTINGS, ours)
 }
 
+/// The name that a log has for a number: ours in any spelling, or else the first of its usual names.
+pub fn name_among<N: AsRef<str>>(ours: &str, names: impl Iterator<Item = N> + Clone) -> Option<N> {
+    column_names(ours).find_map(|wanted| names.clone().find(|name| plain(name.as_ref()) == wanted))
+}
+
 /// Our column with this name or synonym.
 pub fn column_of(name: &str) -> Option<&'static str> {
     let plain = plain(name);

@@ -335,7 +335,7 @@ impl LogTable {
             let said =
                 mapping.0.iter().any(|(ours, name)| ours == metric.name() || **name == ***theirs);
             // A column with our very name has the meaning already; a second spelling keeps its own.
-            let is_taken = names.iter().any(|name| &**name == metric.name())
+            let is_taken = self.names.contains(metric.name())
                 && mapping.ours(metric.name()) == Some(metric.name());
             !said && !is_taken
         });

@@ -71,9 +71,8 @@ pub fn likely(theirs: &str) -> Option<&'static str> {
 pub fn known_as(names: &[Arc<str>]) -> Vec<(Metric, &Arc<str>)> {
     const MEANT: [Metric; 4] =
         [Metric::Loss, Metric::ValidationLoss, Metric::LearningRate, Metric::GradNorm];
-    let spelled = |wanted: &str| names.iter().find(|name| plain(name) == wanted);
     let first = |metric: Metric| {
-        let name = columns::column_names(metric.name()).find_map(spelled)?;
+        let name = columns::name_among(metric.name(), names.iter())?;
         Some((metric, name))
     };
     MEANT.into_iter().filter_map(first).collect()
@@ -81,7 +80,7 @@ pub fn known_as(names: &[Arc<str>]) -> Vec<(Metric, &Arc<str>)> {
 
 /// The step column among the columns of a row: the repro name, or the first of the usual names.
 pub fn step_among<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    columns::column_names(STEP).find_map(|wanted| names.clone().find(|name| plain(name) == wanted))
+    columns::name_among(STEP, names)
 }
 
 #[cfg(test)]

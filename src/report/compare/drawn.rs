@@ -135,11 +135,11 @@ fn summary(comparison: &ReportComparison) -> String {
         (comparison.unknown.len(), "unusable on both sides"),
         (comparison.unjudged_gone.len(), "gone, not judged before"),
         (comparison.unlocked().count(), "no longer locked"),
+        (comparison.less_covered(), "with lost coverage (a number, a text or a signature)"),
         (
-            comparison.less_covered(),
-            "covered less: a number without its claim, a text or a signature is gone",
+            comparison.left_behind(),
+            "moved to different words, leaving the old ones without a claim",
         ),
-        (comparison.left_behind(), "with other words, and the old ones have no claim"),
         (
             comparison.locks.len(),
             if comparison.locks.len() == 1 { "lock changed" } else { "locks changed" },

@@ -6,6 +6,7 @@
 mod column;
 mod columns;
 mod known;
+mod printed;
 mod rows;
 
 use std::collections::BTreeSet;

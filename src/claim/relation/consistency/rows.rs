@@ -1,25 +1,22 @@
 //! The rows of a bundle that relations are about, and what stands beside each in other files.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
 use repro_bundle::bundle::{
     BatchTokens, Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, STATES,
     TrainingRecord, TrainingRecords, evaluation_digest,
 };
-use repro_core::columns::{column_names, plain};
 use repro_core::digest::Digest;
 use repro_core::source::{Kind, Node};
 
 use super::column::RelationColumn;
+use super::printed::{self, PrintedRow};
 use super::{LoggedPlace, LoggedTerm};
 
 /// Times of records.
 const TIMING: &str = "data/timing.jsonl";
 const EVALUATIONS: &str = "data/evaluation/";
-/// Tables in which an importer keeps each number as the log printed it; long ones go on in `training-2.csv`.
-const PRINTED_TRAINING: &str = "data/printed/training";
-const PRINTED_VALIDATION: &str = "data/printed/validation";
 /// An evaluation has at most so many files.
 const EVALUATION_FILES: usize = 8;
 
@@ -106,8 +103,7 @@ enum Fields<'a> {
     Json(Node<'a>),
     /// A line of a table, or all of them: cells are texts.
     Cells(Node<'a>),
-    /// An evaluation or the line of a printed table for its step, and the other of the two.
-    Printed(Node<'a>, Option<Node<'a>>),
+    Printed(PrintedRow<'a>),
     Record(&'a TrainingRecord, &'a TrainingRecords),
     Router(&'a RouterRecord),
     /// A step of a slice, and its number in the slice.
@@ -141,23 +137,7 @@ impl<'a> Fields<'a> {
                 }
                 other => Some(other),
             },
-            Self::Printed(own, other) => match path {
-                "numbers" => Some(LoggedTerm::List(numbers_of(own).map(|(_, one)| one).collect())),
-                // Of what both name, in the order of the names.
-                "shared" => {
-                    let named: HashSet<&str> =
-                        other.into_iter().flat_map(numbers_of).map(|(name, _)| name).collect();
-                    let own = numbers_of(own).filter(|(name, _)| named.contains(name));
-                    let shared: BTreeMap<&str, f64> = own.collect();
-                    Some(LoggedTerm::List(shared.into_values().collect()))
-                }
-                "nested" => {
-                    let members = own.members().into_iter().flatten();
-                    let nested = members.filter(|(_, member)| is_nested(*member)).count();
-                    Some(LoggedTerm::Number(nested as f64))
-                }
-                metric => number_at(own, heading_of(own, metric)?).map(LoggedTerm::Number),
-            },
+            Self::Printed(row) => row.term(path),
             Self::Record(record, _) => record.number(path).map(LoggedTerm::Number),
             Self::Router(router) => router.number(path).map(LoggedTerm::Number),
             Self::Step { step, .. } if path == "step" => Some(LoggedTerm::Number(step)),
@@ -192,48 +172,6 @@ impl<'a> Fields<'a> {
             }
         }
     }
-}
-
-/// The finite number in a member of a document or in a cell of a line.
-fn finite(member: Node<'_>) -> Option<f64> {
-    let number = match &member.value().kind {
-        Kind::Number(_) => member.float().ok(),
-        Kind::Text(cell) => cell.parse().ok(),
-        _ => None,
-    };
-    number.filter(|number: &f64| number.is_finite())
-}
-
-fn number_at(node: Node<'_>, name: &str) -> Option<f64> {
-    node.get(name).and_then(finite)
-}
-
-fn numbers_of<'a>(node: Node<'a>) -> impl Iterator<Item = (&'a str, f64)> {
-    let members = node.members().into_iter().flatten();
-    members.filter_map(|(name, member)| Some((name, finite(member)?)))
-}
-
-fn is_nested(node: Node<'_>) -> bool {
-    matches!(node.value().kind, Kind::Array(_) | Kind::Object(_))
-}
-
-/// The name that a line of a printed table has for a metric: ours, or else the first of its usual names, as importers choose.
-fn heading_of<'a>(line: Node<'a>, metric: &str) -> Option<&'a str> {
-    let names = || line.members().into_iter().flatten().map(|(name, _)| name);
-    let spelled = |wanted: &str| names().find(|name| plain(name) == wanted);
-    names().find(|name| *name == metric).or_else(|| column_names(metric).find_map(spelled))
-}
-
-/// The tables of a bundle whose names begin like this, with their numbered lines.
-fn tables<'a>(
-    bundle: &'a Bundle,
-    prefix: &'static str,
-) -> impl Iterator<Item = (&'a str, impl Iterator<Item = (usize, Node<'a>)>)> {
-    let names = bundle.files().keys().map(String::as_str);
-    let names = names.filter(move |name| name.starts_with(prefix) && name.ends_with(".csv"));
-    names.filter_map(|name| {
-        Some((name, bundle.document(name).ok()?.root().items().ok()?.enumerate()))
-    })
 }
 
 /// What a path means of the batch of a step.
@@ -604,7 +542,7 @@ impl<'a> Rows<'a> {
     }
 
     fn evaluations(&self) -> Vec<Row<'a>> {
-        let printed = RowIndex::of(&self.printed_lines(PRINTED_VALIDATION), "step");
+        let printed = RowIndex::of(&self.printed_lines(), "step");
         let points = RowIndex::of(&self.listed("checkpoints"), "evaluation");
         let read = |file: &'a str| {
             let root = self.bundle.document(file).ok()?.root();
@@ -790,41 +728,41 @@ impl<'a> Rows<'a> {
     fn printed_evaluations(&self) -> Vec<Row<'a>> {
         let documents = self.evaluation_files(".json").filter_map(|file| {
             let root = self.bundle.document(file).ok()?.root();
-            Some(Row::new(file, At::Whole, Fields::Printed(root, None)))
+            Some(Row::new(file, At::Whole, Fields::Printed(PrintedRow::new(root))))
         });
         let documents = RowIndex::of(&documents.collect::<Vec<_>>(), "step");
-        let lines = self.printed_lines(PRINTED_VALIDATION).into_iter().map(|row| {
-            let Fields::Printed(line, _) = row.own.fields else { return row };
-            let Some(document) = documents.equal(&row) else { return row };
-            let Fields::Printed(root, _) = document.fields else { return row };
-            let stated = Part { fields: Fields::Printed(root, Some(line)), ..document };
-            let own = Part { fields: Fields::Printed(line, Some(root)), ..row.own };
-            Row { own, ..row }.with([Some(("evaluation", stated))])
-        });
-        lines.collect()
+        let with_document = |row: Row<'a>| match (row.own.fields, documents.equal(&row)) {
+            (Fields::Printed(line), Some(part @ Part { fields: Fields::Printed(stated), .. })) => {
+                let own = Part { fields: Fields::Printed(line.beside(stated)), ..row.own };
+                let stated = Part { fields: Fields::Printed(stated.beside(line)), ..part };
+                Row { own, ..row }.with([Some(("evaluation", stated))])
+            }
+            _ => row,
+        };
+        self.printed_lines().into_iter().map(with_document).collect()
     }
 
-    fn printed_lines(&self, prefix: &'static str) -> Vec<Row<'a>> {
-        let lines = tables(self.bundle, prefix).flat_map(|(file, lines)| {
-            lines.map(move |(at, line)| Row::new(file, At::Line(at), Fields::Printed(line, None)))
+    fn printed_lines(&self) -> Vec<Row<'a>> {
+        let lines = printed::tables(self.bundle, printed::VALIDATION).flat_map(|(file, lines)| {
+            lines.map(move |(at, line)| Row::new(file, At::Line(at), Fields::Printed(line)))
         });
         lines.collect()
     }
 
     /// The printed numbers of a metric at the steps of a training log.
     fn printed_column(&self, records: &TrainingRecords, metric: &str) -> Vec<f64> {
-        let mut printed = HashMap::new();
-        for (_, lines) in tables(self.bundle, PRINTED_TRAINING) {
+        let mut by_step = HashMap::new();
+        for (_, lines) in printed::tables(self.bundle, printed::TRAINING) {
             let mut heading = None;
             for (_, line) in lines {
-                let heading = *heading.get_or_insert_with(|| heading_of(line, metric));
-                let number = heading.and_then(|name| number_at(line, name));
-                if let (Some(step), Some(number)) = (number_at(line, "step"), number) {
-                    printed.entry(step.to_bits()).or_insert(number);
+                let heading = *heading.get_or_insert_with(|| line.heading(metric));
+                let number = heading.and_then(|name| line.number(name));
+                if let (Some(step), Some(number)) = (line.number("step"), number) {
+                    by_step.entry(step.to_bits()).or_insert(number);
                 }
             }
         }
-        let at_step = |record: &TrainingRecord| printed.get(&record.step?.to_bits()).copied();
+        let at_step = |record: &TrainingRecord| by_step.get(&record.step?.to_bits()).copied();
         records.kept.iter().map(|record| at_step(record).unwrap_or(f64::NAN)).collect()
     }
 
